@@ -106,7 +106,7 @@ haproxy:  ## HAProxy for the tests of the PROXY protocol, from Debian's packages
 test: $(READY) browser haproxy  ## All tests but the long ones, on stacks of their own
 	@setup/test.sh
 
-test-long: $(READY) browser haproxy  ## What takes minutes a test: every client library, clusters that die or are lost for good
+test-long: $(READY) browser haproxy  ## What takes minutes a test: every library, clusters that die or are lost
 	@$(BIN)/python -m hadash_sandbox exec -- $(BIN)/python -m pytest -m "long or in_turn" tests
 
 test-unit: $(READY)  ## The tests that need no server, in minutes

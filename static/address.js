@@ -43,7 +43,9 @@ for (const kind of ["click", "auxclick"]) {
 document.addEventListener("submit", ({ target: form }) => {
   // Another language shows the same page, as it is looked at now.
   if ("stays" in form.dataset && form.next) form.next.value = location.pathname + location.search + location.hash;
-  if (form.method !== "get" || new URL(form.action).pathname !== location.pathname) return;
+  // (Not `form.action`: a field may have that name.)
+  const target = new URL(form.getAttribute("action") ?? "", location);
+  if (form.method !== "get" || target.pathname !== location.pathname) return;
   const told = new URLSearchParams([...new FormData(form)].filter(([, value]) => typeof value === "string"));
   for (const [name, value] of carry(new URLSearchParams(told))) {
     if (told.has(name)) continue;

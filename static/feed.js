@@ -65,11 +65,11 @@ export function listen(address, take, heard = () => {}) {
   let source;
   const open = () => {
     source = new EventSource(address);
-    for (const [name, act] of Object.entries(take)) {
+    for (const [name, action] of Object.entries(take)) {
       source.addEventListener(name, (event) => {
         heardAt = new Date();
         lost.hidden = true;
-        act(JSON.parse(event.data));
+        action(JSON.parse(event.data));
         heard(heardAt);
       });
     }

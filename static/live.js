@@ -174,7 +174,7 @@ function follow() {
 asOf(new Date());
 show();
 // The picture comes first: Plotly takes longer to read than all the rest. (Safari does not say when it is idle.)
-const whenIdle = window.requestIdleCallback ?? ((act) => setTimeout(act, 200));
+const whenIdle = window.requestIdleCallback ?? ((action) => setTimeout(action, 200));
 whenIdle(() => whenSeen(chart, () => drawChart(chart, model)), { timeout: 1000 });
 document.addEventListener("hadash:theme", drawSoon);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawSoon);

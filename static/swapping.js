@@ -12,7 +12,7 @@ const waiting = new Set();
 
 function release() {
   held = false;
-  for (const act of waiting) act();
+  for (const action of waiting) action();
 }
 function releaseIn(milliseconds) {
   clearTimeout(letGo);
@@ -39,9 +39,9 @@ for (const name of ["pointerup", "pointercancel"]) {
 
 // Whether something is pressed now. A click whose element is replaced in its midst would be lost.
 export const pressed = () => held;
-// Calls `act` each time that nothing is pressed any more.
-export const afterPress = (act) => {
-  waiting.add(act);
+// Calls `action` each time that nothing is pressed any more.
+export const afterPress = (action) => {
+  waiting.add(action);
 };
 
 // Two answers that say the same: the token of a form is masked again in each of them.

@@ -3,7 +3,7 @@
 Four eyes are two people at two screens. A person who knows a second account's password could otherwise request a
 switch, sign out, sign in as the other account, and approve; or issue a token as the other account, and let a
 program approve. The cookie can be deleted, so this prevents haste, not fraud; fraud is visible in the audit log,
-which records for both acts where they came from.
+which records for both actions where they came from.
 """
 
 from __future__ import annotations

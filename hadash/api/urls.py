@@ -88,7 +88,7 @@ urlpatterns = [
     path("switches/<slug:key>/log/", switches.SwitchLog.as_view(), name="log"),
     *(
         path(f"switches/<slug:key>/{name}/", view.as_view(), name=name)
-        for name, view in switches.ACTS.items()
+        for name, view in switches.ACTIONS.items()
     ),
     path("drafts/", drafts.Drafts.as_view(), name="drafts"),
     path("drafts/<int:pk>/", drafts.OneDraft.as_view(), name="draft"),
@@ -97,7 +97,7 @@ urlpatterns = [
     path("binding-changes/<slug:key>/", bindings.OneChange.as_view(), name="binding-change"),
     *(
         path(f"binding-changes/<slug:key>/{name}/", view.as_view(), name=f"{name}-change")
-        for name, view in bindings.ACTS.items()
+        for name, view in bindings.ACTIONS.items()
     ),
     path("pools/", pools.Pools.as_view(), name="pools"),
     path("pools/<str:pool>/", pools.OnePool.as_view(), name="pool"),
@@ -107,7 +107,7 @@ urlpatterns = [
     path("pool-changes/<slug:key>/", pools.OnePoolChange.as_view(), name="pool-change"),
     *(
         path(f"pool-changes/<slug:key>/{name}/", view.as_view(), name=f"{name}-pool-change")
-        for name, view in pools.ACTS.items()
+        for name, view in pools.ACTIONS.items()
     ),
     path("batch-plans/", batches.BatchPlans.as_view(), name="batch-plans"),
     path("batches/", batches.Batches.as_view(), name="batches"),
@@ -116,7 +116,7 @@ urlpatterns = [
     path("batches/<slug:key>/log/", batches.BatchLog.as_view(), name="batch-log"),
     *(
         path(f"batches/<slug:key>/{name}/", view.as_view(), name=f"batch-{name}")
-        for name, view in batches.ACTS.items()
+        for name, view in batches.ACTIONS.items()
     ),
     path("findings/", governance.Findings.as_view(), name="findings"),
     path("findings/<int:pk>/", governance.OneFinding.as_view(), name="finding"),

@@ -1,4 +1,4 @@
-"""Acts on servers outside of PostgreSQL: no transaction holds both the act and its entry in the audit log."""
+"""Actions on servers outside of PostgreSQL: no transaction holds both the action and its entry in the audit log."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from hadash.audit.models import record
 def recorded_ahead(
     actor: Any, verb: str, subject: str, address: str | None = None, **details: Any
 ) -> Iterator[None]:
-    """Record an act, then let it be done. If it raises, a second entry has the error as its ``outcome``.
+    """Record an action, then let it be done. If it raises, a second entry has the error as its ``outcome``.
 
-    What cannot be recorded is not done. Called outside of a transaction, the entry is committed before the act: no
+    What cannot be recorded is not done. Called outside of a transaction, the entry is committed before the action: no
     other entry has to wait for the server (see :func:`~hadash.audit.models.record`), and a process that dies meanwhile
     leaves the entry. (A request of the API that has an idempotency key is one transaction as a whole.)
     """

@@ -306,7 +306,7 @@ def _one(api: Api, key: str) -> dict[str, Any]:
     return found
 
 
-_ACTS = ("decline", "cancel", "pause", "resume", "abort", "retry", "close", "review")
+_ACTIONS = ("decline", "cancel", "pause", "resume", "abort", "retry", "close", "review")
 
 _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,
@@ -317,7 +317,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in (*_ACTS, "postpone", "keep", "retire", "abandon", "rebuild")},
+    **{name: _act(name) for name in (*_ACTIONS, "postpone", "keep", "retire", "abandon", "rebuild")},
     **bindings.COMMANDS,
     "batch": batches.run,
 }

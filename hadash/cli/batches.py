@@ -22,7 +22,9 @@ SHOWN = ("failed", "running")
 
 def add_to(commands: Any) -> None:
     """Add the command ``batch`` and its own commands to argparse's sub-commands."""
-    own = commands.add_parser("batch", help="many radii in waves").add_subparsers(dest="act", required=True)
+    own = commands.add_parser("batch", help="many radii in waves").add_subparsers(
+        dest="action", required=True
+    )
     for name, text in (
         ("plan", "the waves, and what blocks them"),
         ("request", "ask for a batch"),
@@ -85,7 +87,7 @@ def run(api: Api, options: argparse.Namespace, out: Console) -> int:
     :raises ApiError: it was refused, or there was no answer.
     :raises WrongUsage: a file cannot be read, or there is no terminal to confirm at.
     """
-    return _ACTS[options.act](api, options, out)
+    return _ACTIONS[options.action](api, options, out)
 
 
 def _asked(options: argparse.Namespace, out: Console) -> dict[str, Any] | None:
@@ -205,7 +207,7 @@ def _pages(api: Api, path: str) -> list[dict[str, Any]]:
         page += 1
 
 
-_ACTS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
+_ACTIONS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "plan": _plan,
     "request": _request,
     "list": _list,

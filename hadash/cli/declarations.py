@@ -28,19 +28,19 @@ STATES = {
 def add_to(commands: Any) -> None:
     """Add the command ``declarations`` and its own commands to argparse's sub-commands."""
     parser = commands.add_parser("declarations", help="who is declared to use what, beside what was seen")
-    acts = parser.add_subparsers(dest="act", required=True)
+    actions = parser.add_subparsers(dest="action", required=True)
     for name, text in (
         ("list", "what is declared beside what was seen"),
         ("export", "the file that can be imported"),
     ):
-        shown = _of_pair(acts, name, text)
+        shown = _of_pair(actions, name, text)
         shown.add_argument("--query", default="", help="a part of the AppIDs' names")
         shown.add_argument("--state", choices=sorted(STATES))
         if name == "list":
             shown.add_argument("--appid", help="one AppID, by its exact name")
         else:
             shown.add_argument("file", nargs="?", type=Path, help="without it the file is printed")
-    declare = _of_appid(acts, "declare", "declare what an InstanceID, or its AppID as a whole, uses")
+    declare = _of_appid(actions, "declare", "declare what an InstanceID, or its AppID as a whole, uses")
     declare.add_argument("--instance", default="", help="the client.id; without it the AppID as a whole")
     declare.add_argument("--topic", action="append", default=[], help="may be repeated")
     declare.add_argument("--produce", action="store_true", help="it writes to the Topics")
@@ -48,14 +48,14 @@ def add_to(commands: Any) -> None:
     declare.add_argument("--group", action="append", default=[], help="it is a member; may be repeated")
     declare.add_argument("--note", default="")
     declare.add_argument("--each", action="store_true", help="every Topic gets a new InstanceID of its own")
-    adopt = _of_appid(acts, "adopt", "declare all that was seen of an AppID and is not declared")
+    adopt = _of_appid(actions, "adopt", "declare all that was seen of an AppID and is not declared")
     adopt.add_argument("--whole", action="store_true", help="of the AppID as a whole, instead of each client")
     adopt.add_argument("--client", action="append", help="only of this client.id; may be repeated")
-    remove = _of_appid(acts, "remove", "take a declaration back")
+    remove = _of_appid(actions, "remove", "take a declaration back")
     remove.add_argument("--instance", default="", help="without it that of the AppID as a whole")
     remove.add_argument("--kind", choices=["produce", "consume", "group"], required=True)
     remove.add_argument("--resource", required=True, help="the Topic, or the group")
-    read = _of_pair(acts, "import", "what a file would change; with --apply it is made so")
+    read = _of_pair(actions, "import", "what a file would change; with --apply it is made so")
     read.add_argument("file", type=Path)
     read.add_argument(
         "--whole", action="store_true", help="it says all about its AppIDs: what it leaves out is withdrawn"
@@ -65,14 +65,14 @@ def add_to(commands: Any) -> None:
     )
 
 
-def _of_pair(acts: Any, name: str, text: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = acts.add_parser(name, help=text)
+def _of_pair(actions: Any, name: str, text: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = actions.add_parser(name, help=text)
     parser.add_argument("--pair", required=True)
     return parser
 
 
-def _of_appid(acts: Any, name: str, text: str) -> argparse.ArgumentParser:
-    parser = _of_pair(acts, name, text)
+def _of_appid(actions: Any, name: str, text: str) -> argparse.ArgumentParser:
+    parser = _of_pair(actions, name, text)
     parser.add_argument("--appid", required=True)
     return parser
 
@@ -83,7 +83,7 @@ def run(api: Api, options: argparse.Namespace, out: Console) -> int:
     :raises ApiError: it was refused, or there was no answer.
     :raises WrongUsage: a file cannot be read.
     """
-    return _ACTS[options.act](api, options, out)
+    return _ACTIONS[options.action](api, options, out)
 
 
 # -- reading -------------------------------------------------------------------------------------------------------
@@ -211,7 +211,7 @@ def _line(mark: str, row: dict[str, Any]) -> str:
     return f"{mark} {who} {row['kind']} {row['resource']}"
 
 
-_ACTS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
+_ACTIONS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "list": _list,
     "export": _export,
     "declare": _declare,

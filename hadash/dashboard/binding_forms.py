@@ -22,7 +22,7 @@ class BindForm(forms.Form):
         ("appid", _("The AppID itself")),
     ]
 
-    act = forms.ChoiceField(choices=[("bind", "bind"), ("unbind", "unbind")], required=False)
+    action = forms.ChoiceField(choices=[("bind", "bind"), ("unbind", "unbind")], required=False)
     kind = forms.ChoiceField(choices=KINDS, required=False)
     instance = forms.CharField(required=False)
     topics = forms.CharField(required=False)
@@ -42,9 +42,9 @@ class BindForm(forms.Form):
         return str((self.cleaned_data if self.is_bound else self.initial).get(name) or "").strip()
 
     @property
-    def the_act(self) -> str:
+    def the_action(self) -> str:
         """``bind`` or ``unbind``: as chosen, else as the filled fields imply."""
-        return self._value("act") or ("unbind" if self.unbind else "bind")
+        return self._value("action") or ("unbind" if self.unbind else "bind")
 
     @property
     def the_kind(self) -> str:
@@ -55,7 +55,7 @@ class BindForm(forms.Form):
 
     def wanted(self) -> Wanted | None:
         """Return what is requested; ``None`` while something is missing."""
-        if self.the_act == "unbind":
+        if self.the_action == "unbind":
             try:
                 found = tuple(parse(key) for key in self.unbind)
             except NotAnIdentity:

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.inventory.models import Cluster
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 
 #: The strategies, by the names that ZooKeeper holds.
 STRATEGY_WORDS = {
@@ -22,8 +22,8 @@ STRATEGY_WORDS = {
     ),
 }
 
-#: The acts that a page of one pool offers by this form.
-OFFERED = tuple(act for act in Act if act is not Act.CREATE)
+#: The actions that a page of one pool offers by this form.
+OFFERED = tuple(action for action in Action if action is not Action.CREATE)
 
 
 class PoolForm(forms.Form):
@@ -72,12 +72,12 @@ class TopicForm(forms.Form):
         return found
 
 
-def change_of(pool: str, act: Act, values: dict[str, Any]) -> Change:
+def change_of(pool: str, action: Action, values: dict[str, Any]) -> Change:
     """Return the change that the fields ``member``, ``topic`` and ``strategy`` ask for."""
     return Change(
         pool,
-        act,
-        member=values.get("member", "") if act in (Act.ISOLATE, Act.TAKE_BACK) else "",
-        topic=values.get("topic", "") if act in (Act.REMOVE_TOPIC, Act.RELEASE) else "",
-        strategy=values.get("strategy", "") if act in (Act.STRATEGY, Act.SHADOW) else "",
+        action,
+        member=values.get("member", "") if action in (Action.ISOLATE, Action.TAKE_BACK) else "",
+        topic=values.get("topic", "") if action in (Action.REMOVE_TOPIC, Action.RELEASE) else "",
+        strategy=values.get("strategy", "") if action in (Action.STRATEGY, Action.SHADOW) else "",
     )

@@ -55,9 +55,9 @@ class Presence:
         said = {"queues": self._queues, "version": VERSION, "began_at": began, "seen_at": timezone.now()}
         Worker.objects.update_or_create(name=self._name, defaults=said)
 
-    def _safely(self, act: Callable[[], object]) -> None:
+    def _safely(self, action: Callable[[], object]) -> None:
         try:
-            act()
+            action()
         except DatabaseError as error:
             log.warning("worker %s could not say that it is there: %s", self._name, error)
             connection.close()

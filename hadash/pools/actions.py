@@ -1,6 +1,6 @@
-"""What people can do to a pool, as a table: each act with what it needs, what forbids it, and what it writes.
+"""What people can do to a pool, as a table: each action with what it needs, what forbids it, and what it writes.
 
-Each act may be carried out twice with the same outcome: the process that applies one may have died right after it.
+Each action may be carried out twice with the same outcome: the process that applies one may have died right after it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from hadash.coordinator.strategies import STRATEGIES
 from hadash.sentences import NOTHING, Sentence, say
 
 
-class Act(StrEnum):
+class Action(StrEnum):
     """What can be done to a pool."""
 
     #: Take all partitions from a member, also while it does not answer.
@@ -43,7 +43,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An act with its object.
+    """An action with its object.
 
     :param member: of ISOLATE and TAKE_BACK. :param topic: of ADD_TOPIC, REMOVE_TOPIC and
         RELEASE.
@@ -52,7 +52,7 @@ class Change:
     """
 
     pool: str
-    act: Act
+    action: Action
     member: str = ""
     topic: str = ""
     strategy: str = ""
@@ -63,22 +63,22 @@ class Change:
     def confirms(self) -> str:
         """The name that a person types to confirm it; empty for what can be undone without harm."""
         typed = {
-            Act.ISOLATE: self.member,
-            Act.STOP: self.pool,
-            Act.DELETE: self.pool,
-            Act.REMOVE_TOPIC: self.topic,
+            Action.ISOLATE: self.member,
+            Action.STOP: self.pool,
+            Action.DELETE: self.pool,
+            Action.REMOVE_TOPIC: self.topic,
         }
-        return typed.get(self.act, "")
+        return typed.get(self.action, "")
 
     @property
     def sentence(self) -> Sentence:
         """What it does, in words."""
-        return SPECS[self.act].says(self)
+        return SPECS[self.action].says(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """What is to be known of an act.
+    """What is to be known of an action.
 
     :param says: what a change does, in words. :param against: why it makes no sense now; NOTHING when it does.
     :param write: writes it; it raises what :class:`PoolStore` raises.
@@ -94,18 +94,18 @@ def against(change: Change, view: PoolView | None) -> Sentence:
 
     :param view: the pool as it is; ``None``: there is none of this name.
     """
-    if change.act is Act.CREATE:
+    if change.action is Action.CREATE:
         if view is not None:
             return say("There is a pool %(pool)s already.", pool=change.pool)
         return _unknown_strategy(change)
     if view is None:
         return say("There is no pool %(pool)s.", pool=change.pool)
-    return SPECS[change.act].against(change, view)
+    return SPECS[change.action].against(change, view)
 
 
 def write(change: Change, store: PoolStore, by: str, reason: str) -> None:
     """Write a change to ZooKeeper. :raises PoolError, DocumentError, StoreUnavailable: as :class:`PoolStore` does."""
-    SPECS[change.act].write(change, store, by, reason)
+    SPECS[change.action].write(change, store, by, reason)
 
 
 def _nothing(change: Change, view: PoolView) -> Sentence:
@@ -113,7 +113,7 @@ def _nothing(change: Change, view: PoolView) -> Sentence:
 
 
 def _unknown_strategy(change: Change) -> Sentence:
-    if change.strategy in STRATEGIES or (change.act is Act.SHADOW and not change.strategy):
+    if change.strategy in STRATEGIES or (change.action is Action.SHADOW and not change.strategy):
         return NOTHING
     return say(
         "There is no strategy %(name)s. There are %(names)s.", name=change.strategy, names=sorted(STRATEGIES)
@@ -172,12 +172,12 @@ def _same_shadow(change: Change, view: PoolView) -> Sentence:
 def _settings(
     changed: Callable[[PoolSettings, Change, str, str], PoolSettings],
 ) -> Callable[[Change, PoolStore, str, str], object]:
-    """The writer of an act that changes a pool's settings."""
+    """The writer of an action that changes a pool's settings."""
 
-    def act(change: Change, store: PoolStore, by: str, reason: str) -> PoolSettings:
+    def action(change: Change, store: PoolStore, by: str, reason: str) -> PoolSettings:
         return store.change_settings(lambda settings: changed(settings, change, by, reason))
 
-    return act
+    return action
 
 
 def _cannot_delete(change: Change, view: PoolView) -> Sentence:
@@ -246,33 +246,33 @@ def _release(change: Change, store: PoolStore, by: str, reason: str) -> None:
         store.open(change.topic, hold[0].switch, {"bootstrap.servers": servers})
 
 
-SPECS: Mapping[Act, Spec] = {
-    Act.ISOLATE: Spec(
+SPECS: Mapping[Action, Spec] = {
+    Action.ISOLATE: Spec(
         lambda c: say("Isolate %(member)s: its partitions go to others.", member=c.member),
         _cannot_isolate,
         lambda c, store, by, reason: store.isolate(c.member, by, reason),
     ),
-    Act.TAKE_BACK: Spec(
+    Action.TAKE_BACK: Spec(
         lambda c: say("Take %(member)s back: it gets partitions again.", member=c.member),
         _cannot_take_back,
         _take_back,
     ),
-    Act.STOP: Spec(
+    Action.STOP: Spec(
         lambda c: say("Stop all members of the pool."),
         _cannot_stop,
         _settings(lambda s, c, by, reason: replace(s, is_stopped=True, by=by, reason=reason)),
     ),
-    Act.START: Spec(
+    Action.START: Spec(
         lambda c: say("Let the members of the pool read again."),
         _cannot_start,
         _settings(lambda s, c, by, reason: replace(s, is_stopped=False, by="", reason="")),
     ),
-    Act.STRATEGY: Spec(
+    Action.STRATEGY: Spec(
         lambda c: say("Assign partitions by the strategy %(name)s.", name=c.strategy),
         _same_strategy,
         _settings(lambda s, c, by, reason: replace(s, strategy=c.strategy)),
     ),
-    Act.SHADOW: Spec(
+    Action.SHADOW: Spec(
         lambda c: (
             say("Compare what is with the strategy %(name)s.", name=c.strategy)
             if c.strategy
@@ -281,27 +281,27 @@ SPECS: Mapping[Act, Spec] = {
         _same_shadow,
         _settings(lambda s, c, by, reason: replace(s, shadow=c.strategy)),
     ),
-    Act.CREATE: Spec(
+    Action.CREATE: Spec(
         lambda c: say("Create the pool %(pool)s.", pool=c.pool),
         _nothing,
         lambda c, store, by, reason: store.create(PoolSettings(c.strategy)),
     ),
-    Act.DELETE: Spec(
+    Action.DELETE: Spec(
         lambda c: say("Delete the pool %(pool)s.", pool=c.pool),
         _cannot_delete,
         lambda c, store, by, reason: store.delete(),
     ),
-    Act.ADD_TOPIC: Spec(
+    Action.ADD_TOPIC: Spec(
         lambda c: say("Read Topic %(topic)s (%(count)s partitions).", topic=c.topic, count=c.partitions),
         _cannot_add,
         _add,
     ),
-    Act.REMOVE_TOPIC: Spec(
+    Action.REMOVE_TOPIC: Spec(
         lambda c: say("Read Topic %(topic)s no longer.", topic=c.topic),
         _cannot_remove,
         _remove,
     ),
-    Act.RELEASE: Spec(
+    Action.RELEASE: Spec(
         lambda c: say("Let Topic %(topic)s be read again, where it was.", topic=c.topic),
         _cannot_release,
         _release,

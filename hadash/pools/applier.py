@@ -1,4 +1,4 @@
-"""Write an approved change of a pool to ZooKeeper. It may be killed anywhere and called again: acts are idempotent."""
+"""Write an approved change of a pool to ZooKeeper. It may be killed anywhere and called again: it is idempotent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hadash.changes import Event, Status
 from hadash.coordinator.store import PoolStore
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.installation import claimed
-from hadash.pools.actions import Act, write
+from hadash.pools.actions import Action, write
 from hadash.pools.models import PoolChange
 from hadash.pools.moving import refuse_what_goes_on, refuse_while_moving
 from hadash.sentences import Explained, Sentence, say
@@ -41,12 +41,12 @@ def apply(change: PoolChange) -> None:
             _end(held, Event.FAIL, say("It could not be written in time. Ask again."), "pool not changed")
             return
         by = held.requested_by.get_username()
-        if held.change.act is Act.ADD_TOPIC:
+        if held.change.action is Action.ADD_TOPIC:
             overlaps.lock()  # (a switch that is requested from now on finds what is written)
         try:
             store = PoolStore(claimed(zookeeper()), held.pool)
             refuse_while_moving(held.change)
-            if held.change.act is Act.RELEASE:
+            if held.change.action is Action.RELEASE:
                 refuse_what_goes_on(held.change, store.read())
             write(held.change, store, by, held.reason)
         except (Busy, StoreUnavailable) as error:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hadash.inventory.models import Cluster
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.services import cluster_client
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.refusals import EnginesAway
@@ -58,4 +58,6 @@ def adding(pool: str, topic: str, cluster: Cluster, group: str, more: Mapping[st
         raise EnginesAway(say("%(error)s", error=error)) from None
     if topic not in found:
         raise Refused(say("There is no Topic %(topic)s on %(cluster)s.", topic=topic, cluster=cluster.name))
-    return Change(pool, Act.ADD_TOPIC, topic=topic, consumer=consumer, partitions=len(found[topic].leaders))
+    return Change(
+        pool, Action.ADD_TOPIC, topic=topic, consumer=consumer, partitions=len(found[topic].leaders)
+    )

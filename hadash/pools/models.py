@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from hadash.changes import Status
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 from hadash.pools.machine import MACHINE
 from hadash.sentence_field import SentenceField
 from hadash.sentences import Sentence, say
@@ -25,7 +25,7 @@ def digest_of(change: Change) -> str:
     """The hash that approvals refer to: the same change of the same pool has the same digest."""
     said = [
         change.pool,
-        change.act.value,
+        change.action.value,
         change.member,
         change.topic,
         change.strategy,
@@ -53,7 +53,7 @@ class PoolChange(Approvable):
     #: The pair whose clusters the pool reads; null: both clusters of none, or of several.
     pair = models.ForeignKey(Pair, models.PROTECT, null=True, related_name="pool_changes")
     pool = models.CharField(max_length=MAX_NAME_LENGTH)
-    act = models.CharField(max_length=20)
+    action = models.CharField(max_length=20)
     #: What :class:`hadash.pools.actions.Change` has besides.
     member = models.CharField(max_length=MAX_NAME_LENGTH, blank=True)
     topic = models.CharField(max_length=249, blank=True)
@@ -75,7 +75,7 @@ class PoolChange(Approvable):
         ]
 
     def __str__(self) -> str:
-        return f"{self.act} {self.pool}"
+        return f"{self.action} {self.pool}"
 
     def get_absolute_url(self) -> str:
         return reverse("pool-change", args=[self.key])
@@ -94,7 +94,7 @@ class PoolChange(Approvable):
         """What is to be done."""
         return Change(
             self.pool,
-            Act(self.act),
+            Action(self.action),
             self.member,
             self.topic,
             self.strategy,
@@ -118,7 +118,7 @@ class PoolChange(Approvable):
 
     def values(self) -> dict[str, Any]:
         """What it does, for the audit log."""
-        named = ("act", "member", "topic", "strategy", "consumer", "partitions")
+        named = ("action", "member", "topic", "strategy", "consumer", "partitions")
         return {name: value for name in named if (value := getattr(self, name))}
 
 

@@ -9,7 +9,7 @@ from django.db.models import Q
 from hadash.coordinator.store import PoolView
 from hadash.inventory.by_address import cluster_of
 from hadash.inventory.models import Cluster, Pair
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 from hadash.refusals import Refused
 from hadash.sentences import say
 from hadash.switching.models.switches import Switch
@@ -19,7 +19,7 @@ from hadash.switching.refusals import Busy
 
 def pairs_read_by(change: Change) -> list[Pair]:
     """The pairs with the cluster of which a pool would begin to read a Topic; none for other changes."""
-    if change.act is not Act.ADD_TOPIC:
+    if change.action is not Action.ADD_TOPIC:
         return []
     servers = str((change.consumer or {}).get("bootstrap.servers", ""))
     cluster = cluster_of(servers, Cluster.objects.all())
@@ -44,7 +44,7 @@ def refuse_what_goes_on(change: Change, view: PoolView | None) -> None:
 
     :param view: the pool as it is; ``None``: there is none.
     """
-    hold = view.holds.get(change.topic) if view is not None and change.act is Act.RELEASE else None
+    hold = view.holds.get(change.topic) if view is not None and change.action is Action.RELEASE else None
     if hold is None:
         return
     found = Switch.objects.filter(key=hold[0].switch).first()

@@ -20,7 +20,7 @@ from hadash.audit.models import record
 from hadash.changes import Status
 from hadash.coordinator.store import PoolView, still_has
 from hadash.inventory.models import Pair
-from hadash.pools.actions import Act, Change, against
+from hadash.pools.actions import Action, Change, against
 from hadash.pools.models import PoolChange, digest_of
 from hadash.pools.moving import pairs_read_by, refuse_what_goes_on, refuse_while_moving
 from hadash.refusals import Refused
@@ -81,12 +81,12 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
     reason = reasons.given(asked.reason, say("Say why: others read it later."))
     if why := against(change, asked.view):
         raise Refused(why)
-    if change.act is Act.ISOLATE and change.member not in asked.members:
+    if change.action is Action.ISOLATE and change.member not in asked.members:
         raise Refused(
             say("%(member)s is no member of the pool %(pool)s.", member=change.member, pool=change.pool)
         )
     there = {*asked.members} - (asked.view.isolated.keys() if asked.view is not None else set())
-    if change.act is Act.DELETE and there:
+    if change.action is Action.DELETE and there:
         raise Refused(still_has(change.pool, sorted(there)))
     refuse_what_goes_on(change, asked.view)
     refuse_while_moving(change)
@@ -106,7 +106,7 @@ def request(asked: ChangeRequest, start: Start) -> PoolChange:
         held = PoolChange.objects.create(
             pair=pairs[0] if pairs else None,
             pool=change.pool,
-            act=change.act.value,
+            action=change.action.value,
             member=change.member,
             topic=change.topic,
             strategy=change.strategy,

@@ -1,4 +1,4 @@
-"""What pages say of each act on a pool: a title, what follows from it, and its button."""
+"""What pages say of each action on a pool: a title, what follows from it, and its button."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from typing import Any
 
 from django.utils.translation import gettext_lazy as _
 
-from hadash.pools.actions import Act
+from hadash.pools.actions import Action
 
 
 @dataclass(frozen=True, slots=True)
-class ActWords:
-    """The words of an act. :param title: ``None``: what the change does, in words."""
+class ActionWords:
+    """The words of an action. :param title: ``None``: what the change does, in words."""
 
     explains: Any
     button: Any
     title: Any = None
 
 
-WORDS: Mapping[Act, ActWords] = {
-    Act.ISOLATE: ActWords(
+WORDS: Mapping[Action, ActionWords] = {
+    Action.ISOLATE: ActionWords(
         _(
             "Its partitions go to other members at once, whether it still reads them or not. If it is only cut off "
             "from hadash it reads on, and both handle the same records: make sure that its process is gone or has "
@@ -29,40 +29,40 @@ WORDS: Mapping[Act, ActWords] = {
         ),
         _("Isolate"),
     ),
-    Act.TAKE_BACK: ActWords(
+    Action.TAKE_BACK: ActionWords(
         _("It comes back when it answers and reads nothing any more; then partitions move to it again."),
         _("Take back"),
     ),
-    Act.STOP: ActWords(
+    Action.STOP: ActionWords(
         _(
             "All members of the pool commit and stop. They keep their partitions, and nothing is read until somebody "
             "lets them read again."
         ),
         _("Stop all members"),
     ),
-    Act.START: ActWords(_("Members go on where they have committed."), _("Let them read")),
-    Act.STRATEGY: ActWords(
+    Action.START: ActionWords(_("Members go on where they have committed."), _("Let them read")),
+    Action.STRATEGY: ActionWords(
         _("Partitions move as soon as it is chosen. As a shadow strategy it can be tried before."),
         _("Choose"),
         _("Choose the strategy"),
     ),
-    Act.SHADOW: ActWords(
+    Action.SHADOW: ActionWords(
         _("It moves nothing: the page shows how many partitions it would move, and how even they would be."),
         _("Choose"),
         _("Choose the shadow strategy"),
     ),
-    Act.REMOVE_TOPIC: ActWords(
+    Action.REMOVE_TOPIC: ActionWords(
         _("Its members commit and stop. What its group has committed stays on the cluster."),
         _("Read it no longer"),
     ),
-    Act.RELEASE: ActWords(
+    Action.RELEASE: ActionWords(
         _(
             "A switch has had its members stop, and is over without having let them go on. They read on where they "
             "have committed, on the cluster that they read before."
         ),
         _("Let it be read again"),
     ),
-    Act.DELETE: ActWords(
+    Action.DELETE: ActionWords(
         _(
             "It has to read no Topic and to have no member. What its groups have committed stays on the clusters, and "
             "what was done to it stays in the audit log."

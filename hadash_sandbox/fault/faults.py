@@ -13,7 +13,7 @@ from hadash_sandbox.fault.scene import Scene
 from hadash_sandbox.processes import Process
 from hadash_sandbox.service import Service
 
-Act = Callable[[Scene], None]
+Action = Callable[[Scene], None]
 
 #: Seconds that a Gateway stays cut off while the switch remains in its stage: longer than a ZooKeeper session (6 s) and
 #: than a block waits for a Gateway (10 s), shorter than the timeout of a parked client (30 s).
@@ -44,9 +44,9 @@ class Fault:
 
     name: str
     about: str
-    strike: Act
-    mend: Act = _nothing
-    tidy: Act = _nothing
+    strike: Action
+    mend: Action = _nothing
+    tidy: Action = _nothing
     points: Mapping[str, Point] = field(default_factory=lambda: WITHIN)
     #: Seconds by which the worker's clock jumps when it continues.
     clock: float = 0.0

@@ -329,7 +329,7 @@ def bodies(things: dict[str, Any]) -> dict[str, Any]:
         "preview": {"pair": "main", "appid": "shop", "bind": [{}]},
         "generate": {"topics": ["orders"]},
         "pools": {"name": "new", "reason": "x"},
-        "changes": {"act": "stop", "confirm": "readers", "reason": "x"},
+        "changes": {"action": "stop", "confirm": "readers", "reason": "x"},
         "batch-plans": {"pair": "main", "target": "west"},
         "batches": {"pair": "main", "target": "west", "reason": "x"},
         "decline": {"reason": "x"},

@@ -154,7 +154,7 @@ class Browsers:
             "preview": {"appid": things["appid"], "kind": "posture"},
             "checks": {"appid": things["appid"]},
             "approve": {"plan_digest": things["digest"], "digest": things["change_digest"]},
-            "change": {"act": "bind", "kind": "appid", "reason": "x"},
+            "change": {"action": "bind", "kind": "appid", "reason": "x"},
             "generate": {"topics": "orders"},
             "new": {"way": things["way"], "reason": "x"},
             "exclude": {"gateway": "gateway-9", "typed": "gateway-9", "reason": "x"},
@@ -162,7 +162,7 @@ class Browsers:
             "blackouts": {"begins": "2030-02-01T00:00", "ends": "2030-02-02T00:00", "reason": "x"},
             "instances": {"name": "new-one"},
             "owners": {"owner": "Team"},
-            "role": {"act": "give", "role": "viewer"},
+            "role": {"action": "give", "role": "viewer"},
         }
         self.of = {name: signed_in(User.objects.get(username=name)) for name in NAMES}
 

@@ -25,7 +25,7 @@ ASKED = (
     "appids/{appid}/bindings/change/?unbind={bad}",
     "appids/{appid}/bindings/change/?unbind=shop%2B{bad}",
     "appids/{appid}/bindings/preview/?instance={bad}",
-    "appids/{appid}/bindings/preview/?act=unbind&unbind=shop%2B{bad}",
+    "appids/{appid}/bindings/preview/?action=unbind&unbind=shop%2B{bad}",
     "switches/?q={bad}",
     "switches/?status={bad}",
     "switches/?inbox={bad}",
@@ -112,7 +112,7 @@ def test_a_form_that_nobody_can_mean_is_no_fault(things: dict[str, Any], bad: st
     client.raise_request_exception = False
     names = (
         "reason text confirmed typed note name topics groups group instance instance_id days approvals digest"
-        " plan_digest restores role username password gateway one chosen unbind way names act wave kind scope until"
+        " plan_digest restores role username password gateway one chosen unbind way names action wave kind scope until"
         " cron enabled"
     )
     said = {}

@@ -73,10 +73,10 @@ def test_an_act_is_described_with_what_it_answers(program: Any) -> None:
         return set(document["paths"][f"/api/v1/{path}"]["post"]["responses"])
 
     refused = {"400", "401", "403", "404", "409", "413", "422"}
-    for act in ("decline", "cancel"):
-        assert codes(f"binding-changes/{{key}}/{act}/") == {"200"} | refused
-    for act in ("retire", "rebuild"):
-        assert codes(f"switches/{{key}}/{act}/") == {"202"} | refused
+    for action in ("decline", "cancel"):
+        assert codes(f"binding-changes/{{key}}/{action}/") == {"200"} | refused
+    for action in ("retire", "rebuild"):
+        assert codes(f"switches/{{key}}/{action}/") == {"202"} | refused
     assert codes("switches/{key}/approve/") == {"200", "202", "412", "503"} | refused
 
 

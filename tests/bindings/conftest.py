@@ -67,13 +67,13 @@ def lose_reply(monkeypatch: pytest.MonkeyPatch) -> LoseReply:
 def before_commit(monkeypatch: pytest.MonkeyPatch) -> BeforeCommit:
     """``before_commit(client, act, times=1)``: somebody else acts between this client's reads and its commit."""
 
-    def arm(client: KazooClient, act: Callable[[], object], times: int = 1) -> None:
+    def arm(client: KazooClient, action: Callable[[], object], times: int = 1) -> None:
         left = [times]
 
         def commit(real: Callable[[], Any]) -> object:
             if left[0] > 0:
                 left[0] -= 1
-                act()
+                action()
             return real()
 
         _wrap_commits(client, monkeypatch, commit)

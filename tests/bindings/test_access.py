@@ -96,11 +96,11 @@ class TestWhoseNodesTheyAre:
     def sign_in(self, zookeeper_hosts: str, chroot: str) -> Iterator[Callable[[Access], KazooClient]]:
         opened: list[KazooClient] = []
 
-        def act(access: Access) -> KazooClient:
+        def action(access: Access) -> KazooClient:
             opened.append(connect(zookeeper_hosts, chroot, access=access))
             return opened[-1]
 
-        yield act
+        yield action
         for client in opened:
             client.stop()
             client.close()

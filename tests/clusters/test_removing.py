@@ -269,11 +269,11 @@ def test_a_worker_that_dies_anywhere_leaves_nothing_half_done(
     """It dies before and after everything that it changes; each time another one goes on from what it finds."""
     died: list[str] = []
 
-    def dying(what: str, act: Callable[..., Any]) -> Callable[..., Any]:
+    def dying(what: str, action: Callable[..., Any]) -> Callable[..., Any]:
         def act_or_die(*arguments: Any, **options: Any) -> Any:
             for when in ("before", "after"):
                 if when == "after":
-                    answer = act(*arguments, **options)
+                    answer = action(*arguments, **options)
                 if f"{when} {what}" not in died:
                     died.append(f"{when} {what}")
                     raise Killed(f"{when} {what}")

@@ -211,9 +211,9 @@ class History:
             client.close()
 
     @staticmethod
-    def manages(act: Callable[[], object]) -> bool:
+    def manages(action: Callable[[], object]) -> bool:
         try:
-            act()
+            action()
         except StoreUnavailable:
             return False
         except PoolError:

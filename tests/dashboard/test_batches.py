@@ -51,7 +51,9 @@ class TestAsking:
     def test_the_preview_shows_waves_and_changes_nothing(
         self, as_olga: Client, engines: Any, world: World, form: dict[str, str]
     ) -> None:
-        page = as_olga.post("/batches/new/", {**form, "act": "preview", "first_wave": "1"}).content.decode()
+        page = as_olga.post(
+            "/batches/new/", {**form, "action": "preview", "first_wave": "1"}
+        ).content.decode()
         assert "5 radii" in page
         assert "in 3 waves" in page
         assert [name for name in ("ant", "bee", "cat", "dog", "eel") if f"<b>{name}</b>" in page] == [
@@ -62,8 +64,8 @@ class TestAsking:
     def test_what_was_shown_is_asked_for(
         self, as_olga: Client, engines: Any, world: World, form: dict[str, str]
     ) -> None:
-        shown = as_olga.post("/batches/new/", {**form, "act": "preview"}).context["drawn"].digest
-        answer = as_olga.post("/batches/new/", {**form, "act": "request", "digest": shown})
+        shown = as_olga.post("/batches/new/", {**form, "action": "preview"}).context["drawn"].digest
+        answer = as_olga.post("/batches/new/", {**form, "action": "request", "digest": shown})
         batch = Batch.objects.get()
         assert (answer.status_code, answer["Location"]) == (302, f"/batches/{batch.key}/")
         assert batch.digest == shown
@@ -71,7 +73,7 @@ class TestAsking:
     def test_when_it_has_changed_the_new_preview_is_shown(
         self, as_olga: Client, engines: Any, world: World, form: dict[str, str]
     ) -> None:
-        answer = as_olga.post("/batches/new/", {**form, "act": "request", "digest": "of something else"})
+        answer = as_olga.post("/batches/new/", {**form, "action": "request", "digest": "of something else"})
         assert answer.status_code == 409
         assert "What would move has changed since you saw it" in answer.content.decode()
         assert answer.context["drawn"].digest in answer.content.decode()
@@ -80,17 +82,19 @@ class TestAsking:
         self, as_olga: Client, engines: Any, world: World, form: dict[str, str]
     ) -> None:
         world.unmirrored = {"cat.t"}
-        page = as_olga.post("/batches/new/", {**form, "act": "preview"}).content.decode()
+        page = as_olga.post("/batches/new/", {**form, "action": "preview"}).content.decode()
         assert "No mirror carries cat.t. Create one first." in page
         assert 'value="request"' not in page
-        page = as_olga.post("/batches/new/", {**form, "act": "preview", "leave_out": "on"}).content.decode()
+        page = as_olga.post(
+            "/batches/new/", {**form, "action": "preview", "leave_out": "on"}
+        ).content.decode()
         assert "1 radius is left out." in page
         assert 'value="request"' in page
 
     def test_a_list_with_a_mistake_says_in_which_line(
         self, as_olga: Client, engines: Any, world: World, form: dict[str, str]
     ) -> None:
-        typed = {**form, "act": "preview", "what": "list", "list": f"ant\n{NASTY}; x"}
+        typed = {**form, "action": "preview", "what": "list", "list": f"ant\n{NASTY}; x"}
         answer = as_olga.post("/batches/new/", typed)
         page = answer.content.decode()
         assert answer.status_code == 409
@@ -98,7 +102,13 @@ class TestAsking:
         assert NASTY not in page
 
     def test_a_pasted_list(self, as_olga: Client, engines: Any, world: World, form: dict[str, str]) -> None:
-        typed = {**form, "act": "preview", "what": "list", "names": "topics", "list": "cat.t; 2\r\nant.t; 1"}
+        typed = {
+            **form,
+            "action": "preview",
+            "what": "list",
+            "names": "topics",
+            "list": "cat.t; 2\r\nant.t; 1",
+        }
         rows = as_olga.post("/batches/new/", typed).context["drawn"].rows
         assert [(row.wave, str(row.plan.scope)) for row in rows] == [(1, "Topic ant.t"), (2, "Topic cat.t")]
 

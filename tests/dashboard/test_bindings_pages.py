@@ -72,7 +72,7 @@ class TestAsking:
         shown = text(
             as_olga.get(
                 f"/appids/{fleet.shop.pk}/bindings/preview/",
-                {"act": "bind", "kind": "instance", "instance": "shop-carts"},
+                {"action": "bind", "kind": "instance", "instance": "shop-carts"},
             )
         )
         for words in ("shop › shop-carts", "bound to", "east", "shop-carts", "produces", "carts"):
@@ -95,7 +95,7 @@ class TestAsking:
         form = text(as_olga.get(f"{address}?instance=shop-carts"))
         assert 'value="shop-carts"' in form
         answer = as_olga.post(
-            address, {"act": "bind", "kind": "instance", "instance": "shop-carts", "reason": "Known"}
+            address, {"action": "bind", "kind": "instance", "instance": "shop-carts", "reason": "Known"}
         )
         change = BindingChange.objects.get()
         assert (answer.status_code, answer["Location"]) == (302, f"/binding-changes/{change.key}/")
@@ -106,14 +106,14 @@ class TestAsking:
         self, as_olga: Client, fleet: Any, engines: Any, dialect: Any
     ) -> None:
         address = f"/appids/{fleet.shop.pk}/bindings/change/"
-        asked = {"act": "bind", "kind": "instance", "instance": "unknown-one", "reason": "Known"}
+        asked = {"action": "bind", "kind": "instance", "instance": "unknown-one", "reason": "Known"}
         answer = as_olga.post(address, asked)
         assert answer.status_code == 409
         assert "InstanceID unknown-one is not registered under shop." in text(answer)
         assert "Known</textarea>" in text(answer)
         assert as_olga.post(address, {**asked, "register": "on"}).status_code == 302
         assert InstanceID.objects.filter(name="unknown-one").exists()
-        nothing = as_olga.post(address, {"act": "unbind", "reason": "x"})
+        nothing = as_olga.post(address, {"action": "unbind", "reason": "x"})
         assert "Say what to bind or to unbind." in text(nothing)
 
     def test_without_zookeeper(

@@ -30,10 +30,10 @@ MINE = "/switches/?inbox=mine"
 def keep(as_olga: Client, fleet: SimpleNamespace, engines: SimpleNamespace, planned: None) -> Any:
     """Keep what is typed about ``shop``; the answer."""
 
-    def act(client: Client = as_olga, **typed: Any) -> Any:
+    def action(client: Client = as_olga, **typed: Any) -> Any:
         return client.post(FORM, {"appid": fleet.shop.pk, "keep": "1", **typed})
 
-    return act
+    return action
 
 
 def page(client: Client, address: str) -> str:

@@ -45,16 +45,16 @@ class TestPeople:
 
     def test_roles_come_and_go(self, ada: Client, fleet: Any, people: SimpleNamespace) -> None:
         vera, address = people.vera, reverse("change-role", args=[people.vera.pk])
-        page = text_of(ada.post(address, {"act": "give", "role": "operator", "pair": "main"}, follow=True))
+        page = text_of(ada.post(address, {"action": "give", "role": "operator", "pair": "main"}, follow=True))
         assert "operator · main" in squeezed(page)
         assert may(User.objects.get(pk=vera.pk), REQUEST, fleet.pair)
-        ada.post(address, {"act": "take", "role": "operator", "pair": "main"})
+        ada.post(address, {"action": "take", "role": "operator", "pair": "main"})
         assert not may(User.objects.get(pk=vera.pk), REQUEST, fleet.pair)
         assert [e.verb for e in Entry.objects.order_by("number")] == ["role given", "role taken"]
 
     def test_a_pair_that_does_not_exist_changes_nothing(self, ada: Client, people: SimpleNamespace) -> None:
         address = reverse("change-role", args=[people.vera.pk])
-        answer = ada.post(address, {"act": "give", "role": "operator", "pair": "nowhere"})
+        answer = ada.post(address, {"action": "give", "role": "operator", "pair": "nowhere"})
         assert answer.status_code == 409
         assert "Choose a role, and all pairs or one of them." in text_of(answer)
         assert not Entry.objects.exists()
@@ -68,7 +68,7 @@ class TestPeople:
 
     def test_nobody_changes_their_own_roles(self, ada: Client) -> None:
         own = User.objects.get(username="ada")
-        answer = ada.post(reverse("change-role", args=[own.pk]), {"act": "give", "role": "approver"})
+        answer = ada.post(reverse("change-role", args=[own.pk]), {"action": "give", "role": "approver"})
         assert answer.status_code == 403
         assert "Nobody changes their own roles" in text_of(answer)
 

@@ -15,7 +15,7 @@ from hadash.coordinator.documents import NOBODY, StateDocument
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State
 from hadash.pools import applier, decisions
-from hadash.pools.actions import Act
+from hadash.pools.actions import Action
 from hadash.pools.live import Pools, Said
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import pools
@@ -166,15 +166,15 @@ def test_isolating_a_member(
 ) -> None:
     show(monkeypatch)
     address = "/pools/readers/change/"
-    page = text_of(olga.get(address, {"act": "isolate", "member": "reader-2"}))
+    page = text_of(olga.get(address, {"action": "isolate", "member": "reader-2"}))
     assert "It answers, and reads 1 partition." in page
-    values = {"act": "isolate", "member": "reader-2", "reason": "It hangs.", "typed": "reader-1"}
+    values = {"action": "isolate", "member": "reader-2", "reason": "It hangs.", "typed": "reader-1"}
     refused = olga.post(address, values)
     assert refused.status_code == 409 and "Type reader-2 to confirm it." in text_of(refused)
     assert "It hangs." in text_of(refused)  # what was typed is kept
     with django_capture_on_commit_callbacks(execute=True):
         olga.post(address, {**values, "typed": "reader-2"})
-    assert [(change.act, change.member) for change in written] == [(Act.ISOLATE, "reader-2")]
+    assert [(change.action, change.member) for change in written] == [(Action.ISOLATE, "reader-2")]
 
 
 def test_a_change_that_waits_has_a_page_for_those_who_decide(
@@ -189,12 +189,12 @@ def test_a_change_that_waits_has_a_page_for_those_who_decide(
     monkeypatch.setattr(decisions, "zookeeper", lambda: None)
     monkeypatch.setattr("hadash.dashboard.views.actions.refuse_without_zookeeper", lambda: None)
     Policy.objects.create(pair=fleet.pair, pool_approvals=1)
-    page = text_of(olga.get("/pools/readers/change/?act=stop"))
+    page = text_of(olga.get("/pools/readers/change/?action=stop"))
     assert "1 other person has to approve it." in page and "Ask for it" in page
     arne = signed_in(ensure_user("arne", PASSWORD, "approver"))
     answer = olga.post(
         "/pools/readers/change/",
-        {"act": "stop", "reason": "Wrong prices.", "typed": "readers"},
+        {"action": "stop", "reason": "Wrong prices.", "typed": "readers"},
         follow=True,
     )
     held = PoolChange.objects.get()
@@ -208,7 +208,7 @@ def test_a_change_that_waits_has_a_page_for_those_who_decide(
     with django_capture_on_commit_callbacks(execute=True):
         arne.post(f"/pool-changes/{held.key}/approve/", {"digest": held.digest, "approvals": "0"})
     held.refresh_from_db()
-    assert held.current is Status.APPLIED and [change.act for change in written] == [Act.STOP]
+    assert held.current is Status.APPLIED and [change.action for change in written] == [Action.STOP]
     assert "arne approved it" in text_of(arne.get(f"/pool-changes/{held.key}/"))
 
 
@@ -241,7 +241,7 @@ def test_a_pool_that_was_created_a_moment_ago_has_its_page(
 def test_an_empty_pool_can_be_deleted(
     olga: Any, written: list[Any], monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
 ) -> None:
-    values = {"act": "delete", "reason": "Its service is gone.", "typed": "readers"}
+    values = {"action": "delete", "reason": "Its service is gone.", "typed": "readers"}
     show(monkeypatch)
     assert "Delete the pool" not in text_of(olga.get("/pools/readers/"))
     refused = olga.post("/pools/readers/change/", values)
@@ -253,7 +253,7 @@ def test_an_empty_pool_can_be_deleted(
     assert "Delete the pool" in text_of(olga.get("/pools/readers/"))
     with django_capture_on_commit_callbacks(execute=True):
         olga.post("/pools/readers/change/", values)
-    assert [change.act for change in written] == [Act.DELETE]
+    assert [change.action for change in written] == [Action.DELETE]
 
 
 def test_a_topic_of_a_pool(
@@ -292,7 +292,7 @@ def test_viewers_see_pools_and_change_nothing(fleet: Any, monkeypatch: pytest.Mo
     vera = signed_in(ensure_user("vera", PASSWORD, "viewer"))
     page = text_of(vera.get("/pools/readers/"))
     assert "reader-1 reads" in page and "Isolate" not in page and "Stop all members" not in page
-    assert vera.get("/pools/readers/change/?act=stop").status_code == 403
+    assert vera.get("/pools/readers/change/?action=stop").status_code == 403
 
 
 def test_a_pool_of_no_pair_is_seen_by_those_who_see_all(fleet: Any, monkeypatch: pytest.MonkeyPatch) -> None:

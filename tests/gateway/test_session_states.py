@@ -16,8 +16,8 @@ from hadash.gateway.session.states import (
     GONE,
     LINE,
     SERVICE,
-    Act,
     ClientState,
+    Event,
     Heard,
     Line,
     Service,
@@ -54,7 +54,7 @@ CLIENTS = {
 
 TABLES: list[tuple[Machine[Any, Any], type[StrEnum], dict[Any, str]]] = [
     (LINE, Heard, LINES),
-    (SERVICE, Act, SERVICES),
+    (SERVICE, Event, SERVICES),
     (CLIENT, Step, CLIENTS),
 ]
 
@@ -101,7 +101,7 @@ def _ways(machine: Machine[Any, Any], events: type[StrEnum], length: int) -> Ite
 
 def test_what_is_not_handled_any_more_is_never_handled_again() -> None:
     ends = 0
-    for states in _ways(SERVICE, Act, 6):
+    for states in _ways(SERVICE, Event, 6):
         closing = [state in CLOSING for state in states]
         assert closing == sorted(closing)
         ends += closing[-1]
@@ -115,7 +115,7 @@ def test_who_has_hung_up_never_comes_back() -> None:
 
 
 def test_every_state_of_a_connection_can_be_cut_at_once() -> None:
-    assert SERVICE.allowing(Act.CUT) == set(Service) - {Service.CUT}
+    assert SERVICE.allowing(Event.CUT) == set(Service) - {Service.CUT}
 
 
 def test_no_way_goes_round() -> None:

@@ -105,12 +105,8 @@ BEFORE_SIGN_IN = {
     "half a frame": Stranger(
         cut_off(framed(header(18, 0))[:-3]), "the connection ended inside a frame of 18 bytes"
     ),
-    "an unknown kind": Stranger(
-        garbage(framed(header(999, 0))), "API 999 version 0 is not served here"
-    ),
-    "a kind of brokers": Stranger(
-        garbage(framed(header(4, 0))), "API 4 version 0 is not served here"
-    ),
+    "an unknown kind": Stranger(garbage(framed(header(999, 0))), "API 999 version 0 is not served here"),
+    "a kind of brokers": Stranger(garbage(framed(header(4, 0))), "API 4 version 0 is not served here"),
     "a client.id beyond the frame": Stranger(
         garbage(framed(struct.pack(">hhih", 18, 0, 1, 500) + b"x")),
         "a client.id of 500 bytes in a frame of 11",
@@ -147,9 +143,7 @@ def test_of_one_with_a_wrong_password_the_connection_ends(gateway: GatewayProces
 SIGNED_IN = {
     "an oversized frame": Stranger(garbage(struct.pack(">i", 104_857_601)), "a frame of 104857601 bytes"),
     "a negative length": Stranger(garbage(struct.pack(">i", -1)), "a frame of -1 bytes"),
-    "an unknown kind": Stranger(
-        garbage(framed(header(68, 0))), "API 68 version 0 is not served here"
-    ),
+    "an unknown kind": Stranger(garbage(framed(header(68, 0))), "API 68 version 0 is not served here"),
     "a version that was not offered": Stranger(
         garbage(framed(header(1, 12) + bytes(50))), "FETCH version 12 is not served here"
     ),

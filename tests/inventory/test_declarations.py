@@ -245,13 +245,13 @@ def test_who_may_not_changes_nothing(vera: User, olga: User, shop: AppID, see: A
     declarations.declare(olga, shop, "web-1", ["orders"], ["produce"])
     before = told()
     number = Declaration.objects.get().pk
-    for act in (
+    for action in (
         lambda: declarations.declare(vera, shop, "", ["carts"], ["produce"]),
         lambda: declarations.adopt(vera, shop),
         lambda: declarations.withdraw(vera, shop, number),
         lambda: declarations.import_csv(vera, shop.pair, TestFromAFile.FILE),
     ):
         with pytest.raises(PermissionDenied, match=r"You may not declare relations\."):
-            act()
+            action()
     assert set(declared(shop.pair)) == {WRITES}
     assert told() == before

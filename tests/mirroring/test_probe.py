@@ -136,8 +136,8 @@ def test_every_pair_with_mirrors_has_a_task_of_its_own(
         handed.append(arguments)
 
     monkeypatch.setattr(watching, f"{task}_of", SimpleNamespace(apply_async=apply_async))
-    act: Callable[[], None] = getattr(watching, task)
-    act()
+    action: Callable[[], None] = getattr(watching, task)
+    action()
     assert handed == [(pair.pk,), (other.pk,)]
 
 

@@ -15,7 +15,7 @@ from hadash.coordinator.election import Leader
 from hadash.coordinator.pool import Isolation, PoolSettings
 from hadash.coordinator.states import State
 from hadash.coordinator.store import Assigned, PoolView
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 from hadash.pools.live import Pools, Said
 from hadash.pools.models import PoolChange, digest_of
 from hadash.presentation import pools
@@ -106,17 +106,19 @@ def show(
     return seen
 
 
-def requested(user: Any, pair: Any, act: Act = Act.ISOLATE, **values: Any) -> PoolChange:
+def requested(user: Any, pair: Any, action: Action = Action.ISOLATE, **values: Any) -> PoolChange:
     """A change that waits for one approval."""
     from datetime import timedelta
 
     from django.utils import timezone
 
-    change = Change("readers", act, **({"member": "reader-2"} if act is Act.ISOLATE else {}), **values)
+    change = Change(
+        "readers", action, **({"member": "reader-2"} if action is Action.ISOLATE else {}), **values
+    )
     return PoolChange.objects.create(
         pair=pair,
         pool=change.pool,
-        act=change.act.value,
+        action=change.action.value,
         member=change.member,
         topic=change.topic,
         strategy=change.strategy,

@@ -19,7 +19,7 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.changes import Status
 from hadash.coordinator.store import PoolStore
 from hadash.pools import applier, decisions, requests
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 from hadash.pools.models import PoolChange
 from hadash.refusals import Refused
 from hadash.switching.models.policies import Policy
@@ -28,7 +28,7 @@ from hadash.switching.refusals import Busy, EnginesAway, PlanChanged
 
 pytestmark = [pytest.mark.stack, pytest.mark.django_db]
 
-ISOLATE = Change("readers", Act.ISOLATE, member="reader-2")
+ISOLATE = Change("readers", Action.ISOLATE, member="reader-2")
 
 
 @pytest.fixture
@@ -94,10 +94,10 @@ def test_a_change_is_made_at_once_if_nobody_has_to_approve_it(
         ({"reason": " "}, "Say why: others read it later."),
         ({"confirmed": "reader-1"}, "Type reader-2 to confirm it."),
         (
-            {"change": Change("readers", Act.ISOLATE, member="reader-9")},
+            {"change": Change("readers", Action.ISOLATE, member="reader-9")},
             "reader-9 is no member of the pool readers.",
         ),
-        ({"change": Change("readers", Act.START)}, "The members of the pool are not stopped."),
+        ({"change": Change("readers", Action.START)}, "The members of the pool are not stopped."),
     ],
 )
 def test_what_is_refused_changes_nothing(
@@ -182,7 +182,7 @@ def test_while_zookeeper_is_away_it_is_neither_lost_nor_approved(
     assert held.current is Status.APPLIED and "reader-2" in store.read().isolated
 
     Policy.objects.create(pair=fleet.pair, pool_approvals=1)
-    waiting = ask(Change("readers", Act.STOP))
+    waiting = ask(Change("readers", Action.STOP))
     with monkeypatch.context() as patched:
         patched.setattr(decisions, "view_of", away)
         with pytest.raises(EnginesAway):
@@ -193,7 +193,7 @@ def test_while_zookeeper_is_away_it_is_neither_lost_nor_approved(
 
 def test_what_cannot_be_written_fails_and_says_why(ask: Callable[..., PoolChange]) -> None:
     consumer = {"bootstrap.servers": "k:9092", "group.id": "readers", "client.rack": "r" * 600_000}
-    held = ask(Change("readers", Act.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3))
+    held = ask(Change("readers", Action.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3))
     assert held.current is Status.FAILED and "ZooKeeper takes" in str(held.outcome)
     assert Entry.objects.latest("pk").verb == "pool not changed"
 
@@ -211,7 +211,7 @@ class TestATopicThatASwitchMoves:
     @pytest.fixture
     def adding(self, fleet: Any) -> Change:  # noqa: F811
         consumer = {"bootstrap.servers": fleet.east.bootstrap_servers, "group.id": "readers"}
-        return Change("readers", Act.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3)
+        return Change("readers", Action.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3)
 
     def test_it_is_not_added_until_the_switch_has_ended(
         self,
@@ -261,7 +261,7 @@ def test_the_rules_of_the_pair_of_a_new_topic_count(
     """The pool itself reads nothing of a pair yet."""
     Policy.objects.create(pair=fleet.pair, pool_approvals=1)
     consumer = {"bootstrap.servers": fleet.east.bootstrap_servers, "group.id": "readers"}
-    adding = Change("readers", Act.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3)
+    adding = Change("readers", Action.ADD_TOPIC, topic="carts", consumer=consumer, partitions=3)
     asked = requests.ChangeRequest(people.olga, None, adding, "Prices.", store.read())
     held = requests.request(asked, applier.apply)
     assert held.current is Status.AWAITING_APPROVAL and held.pair == fleet.pair

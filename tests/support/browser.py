@@ -50,7 +50,7 @@ STREAM = """
 window.EventSource = class {
   static OPEN = 1;
   constructor() { this.readyState = 1; this.heard = {}; window.theStream = this; }
-  addEventListener(name, act) { this.heard[name] = act; }
+  addEventListener(name, action) { this.heard[name] = action; }
   close() {}
 };
 """

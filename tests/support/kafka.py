@@ -315,10 +315,10 @@ def consume(config: dict[str, Any], topic: str, group: str, count: int) -> list[
     return values
 
 
-def error_of(act: Callable[[], object]) -> KafkaError:
-    """The error that ``act`` raises."""
+def error_of(action: Callable[[], object]) -> KafkaError:
+    """The error that ``action`` raises."""
     try:
-        act()
+        action()
     except KafkaException as raised:
         error: KafkaError = raised.args[0]
         return error

@@ -87,11 +87,11 @@ def ask(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
 def approve(
     people: dict[str, User], started: list[str], django_capture_on_commit_callbacks: Any
 ) -> Callable[..., Switch]:
-    def act(user: str, switch: Switch, plan: Plan = WHOLE) -> Switch:
+    def action(user: str, switch: Switch, plan: Plan = WHOLE) -> Switch:
         with django_capture_on_commit_callbacks(execute=True):
             return decisions.approve(people[user], switch, plan.digest, lambda s: started.append(s.key))
 
-    return act
+    return action
 
 
 def in_hours(begin: float, end: float) -> Window:

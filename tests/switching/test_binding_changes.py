@@ -112,13 +112,13 @@ def ask(shop: AppID, people: dict[str, User]) -> Callable[..., BindingChange]:
 def approve(people: dict[str, User], django_capture_on_commit_callbacks: Any) -> Callable[..., BindingChange]:
     """With the last approval a worker applies it at once."""
 
-    def act(change: BindingChange, user: str = "arne", **values: Any) -> BindingChange:
+    def action(change: BindingChange, user: str = "arne", **values: Any) -> BindingChange:
         with django_capture_on_commit_callbacks(execute=True):
             decisions.approve(people[user], change, change.digest, lambda c: applier.apply(c.pk), **values)
         change.refresh_from_db()
         return change
 
-    return act
+    return action
 
 
 def outcome(change: BindingChange) -> list[str]:

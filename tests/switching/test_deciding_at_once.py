@@ -51,11 +51,11 @@ def ask(people: dict[str, User], monkeypatch: pytest.MonkeyPatch) -> Callable[[]
     return make
 
 
-def at_once(*acts: Callable[[], object]) -> list[str]:
+def at_once(*actions: Callable[[], object]) -> list[str]:
     """What came of each: "done", or why it was refused."""
-    together = threading.Barrier(len(acts))
+    together = threading.Barrier(len(actions))
 
-    def act(one: Callable[[], object]) -> str:
+    def action(one: Callable[[], object]) -> str:
         try:
             together.wait()
             one()
@@ -66,8 +66,8 @@ def at_once(*acts: Callable[[], object]) -> list[str]:
         finally:
             connection.close()
 
-    with ThreadPoolExecutor(len(acts)) as pool:
-        return list(pool.map(act, acts))
+    with ThreadPoolExecutor(len(actions)) as pool:
+        return list(pool.map(action, actions))
 
 
 def test_it_runs_once_however_many_approve(ask: Callable[[], Switch], people: dict[str, User]) -> None:

@@ -146,17 +146,17 @@ class TestFence:
         with transaction.atomic():
             execution._fence()
 
-    @pytest.mark.parametrize("act", ["_fence", "_save"])
+    @pytest.mark.parametrize("action", ["_fence", "_save"])
     def test_who_was_replaced_may_change_nothing(
-        self, switch: Switch, execution: _Execution, act: str
+        self, switch: Switch, execution: _Execution, action: str
     ) -> None:
         leases.claim(switch)
-        acts: dict[str, Callable[[], None]] = {
+        actions: dict[str, Callable[[], None]] = {
             "_fence": execution._fence,
             "_save": lambda: execution._save_facts({"drained": []}),
         }
         with pytest.raises(StaleWriter, match=r"Executor 3 of switch .* was replaced"):
-            acts[act]()
+            actions[action]()
 
 
 def test_while_zookeeper_is_away_the_switch_says_so_once_and_stays_an_orphan(

@@ -129,7 +129,7 @@ class TestUnreplicated:
     def rebuild(
         self, people: dict[str, User], django_capture_on_commit_callbacks: Any
     ) -> Callable[..., list[Unreplicated]]:
-        def act(
+        def action(
             missing: Unreplicated,
             user: str = "rita",
             confirmed: str = "east",
@@ -140,7 +140,7 @@ class TestUnreplicated:
                 unreplicated.ask_to_rebuild(people[user], missing.switch, confirmed, note, handed.append)
             return handed
 
-        return act
+        return action
 
     def test_nothing_is_rebuilt_before_the_report(self, missing: Unreplicated, rebuild: Any) -> None:
         with pytest.raises(Refused, match="there is nothing to decide"):

@@ -46,12 +46,12 @@ def olga(db: None) -> User:
 def join(connect_client: Callable[..., KazooClient]) -> Callable[[str], KazooClient]:
     """A Gateway that joins; its client, to be closed when it shall die."""
 
-    def act(name: str) -> KazooClient:
+    def action(name: str) -> KazooClient:
         client = connect_client()
         Member(client, name, "127.0.0.1:1", "http://127.0.0.1:2", "1", 4_000_000).join(Report(0))
         return client
 
-    return act
+    return action
 
 
 def dies(client: KazooClient) -> None:

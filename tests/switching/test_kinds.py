@@ -47,11 +47,11 @@ def asked(pair: Pair, people: dict[str, User]) -> Callable[..., requests.SwitchR
 def at_once(started: list[str], django_capture_on_commit_callbacks: Any) -> Callable[..., Switch]:
     """Ask for what runs at once."""
 
-    def act(asked: requests.SwitchRequest, confirmed: str = "") -> Switch:
+    def action(asked: requests.SwitchRequest, confirmed: str = "") -> Switch:
         with django_capture_on_commit_callbacks(execute=True):
             return requests.submit(asked, lambda s: started.append(s.key), confirmed=confirmed)
 
-    return act
+    return action
 
 
 def ended(switch: Switch, status: Status = Status.SUCCEEDED) -> Switch:

@@ -67,10 +67,10 @@ def lost(monkeypatch: pytest.MonkeyPatch) -> dict[str, bool]:
 
 @pytest.fixture
 def abandon(people: dict[str, User], stuck: Switch) -> Callable[..., Switch]:
-    def act(user: str = "rita", confirmed: str = "west", reason: str = "The site burns") -> Switch:
+    def action(user: str = "rita", confirmed: str = "west", reason: str = "The site burns") -> Switch:
         return lost_target.abandon(people[user], stuck, confirmed, reason)
 
-    return act
+    return action
 
 
 def test_the_mirror_is_turned_on_record_and_copies_nothing(abandon: Any, mirror: Mirror, pair: Pair) -> None:

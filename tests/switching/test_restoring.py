@@ -57,7 +57,7 @@ def ended(switch: Switch, status: Status) -> Switch:
 def go_back(pair: Pair, people: dict[str, User], bound: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Ask for a restore of a switch, with its scope and its source unless something else is said."""
 
-    def act(before: Switch | None, **otherwise: Any) -> Switch:
+    def action(before: Switch | None, **otherwise: Any) -> Switch:
         monkeypatch.setattr(requests, "plan_for", lambda *_: BACK)
         said = SimpleNamespace(**{"scope": WHOLE.scope, "target": pair.first, **otherwise})
         asked = requests.SwitchRequest(
@@ -65,7 +65,7 @@ def go_back(pair: Pair, people: dict[str, User], bound: Any, monkeypatch: pytest
         )
         return requests.submit(asked, nobody_starts)
 
-    return act
+    return action
 
 
 def test_it_goes_the_whole_way_and_others_approve_it() -> None:

@@ -19,7 +19,7 @@ from hadash.api.serializers.common import (
 from hadash.changes import Status
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.identity.names import MAX_NAME_LENGTH
-from hadash.pools.actions import Act
+from hadash.pools.actions import Action
 
 _OPTIONAL: dict[str, Any] = {"required": False, "default": "", "allow_blank": True}
 
@@ -113,7 +113,7 @@ class PoolRequest(s.Serializer):
 
 
 class PoolChangeRequest(s.Serializer):
-    act = s.ChoiceField([act.value for act in Act if act is not Act.CREATE])
+    action = s.ChoiceField([action.value for action in Action if action is not Action.CREATE])
     member = Text(max_length=MAX_NAME_LENGTH, help_text="Of isolate and take_back.", **_OPTIONAL)
     strategy = Text(max_length=40, help_text="Of strategy and shadow; empty: no shadow.", **_OPTIONAL)
     topic = Text(max_length=MAX_RESOURCE, help_text="Of add_topic, remove_topic and release.", **_OPTIONAL)
@@ -134,13 +134,13 @@ class PoolChangeRequest(s.Serializer):
 
     def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
         needed = {
-            Act.ISOLATE: ("member",),
-            Act.TAKE_BACK: ("member",),
-            Act.STRATEGY: ("strategy",),
-            Act.ADD_TOPIC: ("topic", "cluster", "group"),
-            Act.REMOVE_TOPIC: ("topic",),
-            Act.RELEASE: ("topic",),
-        }.get(Act(attrs["act"]), ())
+            Action.ISOLATE: ("member",),
+            Action.TAKE_BACK: ("member",),
+            Action.STRATEGY: ("strategy",),
+            Action.ADD_TOPIC: ("topic", "cluster", "group"),
+            Action.REMOVE_TOPIC: ("topic",),
+            Action.RELEASE: ("topic",),
+        }.get(Action(attrs["action"]), ())
         missing = {name: [_("This field is required.")] for name in needed if not attrs[name]}
         if missing:
             raise s.ValidationError(missing)
@@ -156,7 +156,7 @@ class PoolApprovalRequest(SeenRequest):
 class PoolChangeSerializer(RequestedSerializer, DecisionSerializer):
     pair = Text(allow_null=True)
     pool = Text()
-    act = s.ChoiceField(words(Act))
+    action = s.ChoiceField(words(Action))
     member = Text(allow_blank=True)
     topic = Text(allow_blank=True)
     strategy = Text(allow_blank=True)

@@ -1,4 +1,4 @@
-"""Acts on something that was requested (a switch, a batch, a change of bindings): ``POST /<things>/<key>/<act>/``."""
+"""Actions on something that was requested (a switch, a batch, a change): ``POST /<things>/<key>/<action>/``."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from hadash.switching.approvals.workflow import Start, Workflow
 
 Held = TypeVar("Held", bound=Any)
 
-#: Carries out an act, with the values of its shape. Returns the thing as the act has left it; ``None`` when it
+#: Carries out an action, with the values of its shape. Returns the thing as the action has left it; ``None`` when it
 #: has to be looked up.
 CarryOut = Callable[[Request, Held, dict[str, Any]], Held | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Actions(Generic[Held]):
-    """The acts on one kind of thing. Each answers with the thing after the act: with 202 while workers continue it."""
+    """The actions on one kind of thing. Each answers with the thing after it: with 202 while workers continue it."""
 
     #: The end of the operations' ids, as in ``approve_switch``.
     noun: str
@@ -36,7 +36,7 @@ class Actions(Generic[Held]):
     #: Statuses in which workers continue it.
     going_on: Collection[Any]
 
-    def act(
+    def action(
         self,
         name: str,
         summary: str,
@@ -44,7 +44,7 @@ class Actions(Generic[Held]):
         carry_out: CarryOut[Held],
         codes: Collection[int] = (200, 202, 412, 503),
     ) -> type[View]:
-        """Return the view class of one act, which takes a body of the shape ``asked``.
+        """Return the view class of one action, which takes a body of the shape ``asked``.
 
         :param codes: its answers besides 400, 404, 409 and 422. With 202 but not 200, workers always continue it.
         """
@@ -84,7 +84,7 @@ class Actions(Generic[Held]):
         cancel: str,
         digest: str = "digest",
     ) -> dict[str, type[View]]:
-        """Return the acts by which people decide on a request: approve, decline and cancel, each with its summary.
+        """Return the actions by which people decide on a request: approve, decline and cancel, each with its summary.
 
         :param start: hands what begins with the last approval to a worker.
         :param asked: the shape of an approval. :param digest: its field for the digest of what was shown.
@@ -102,11 +102,13 @@ class Actions(Generic[Held]):
             )
 
         return {
-            "approve": self.act("approve", approve, asked, carry_out),
-            "decline": self.act(
+            "approve": self.action("approve", approve, asked, carry_out),
+            "decline": self.action(
                 "decline", decline, ReasonRequest, with_reason(workflow.decline), codes=(200,)
             ),
-            "cancel": self.act("cancel", cancel, ReasonRequest, with_reason(workflow.cancel), codes=(200,)),
+            "cancel": self.action(
+                "cancel", cancel, ReasonRequest, with_reason(workflow.cancel), codes=(200,)
+            ),
         }
 
     def code(self, held: Held, codes: Collection[int]) -> int:

@@ -159,7 +159,7 @@ def _go_on(request: Request, batch: Batch, values: dict[str, Any]) -> Batch:
     )
 
 
-ACTS: dict[str, type[View]] = {
+ACTIONS: dict[str, type[View]] = {
     **actions.decisions(
         decisions.BATCHES,
         lambda batch: handing_over.wake(batch),
@@ -168,21 +168,21 @@ ACTS: dict[str, type[View]] = {
         decline="Decline a batch, with a reason.",
         cancel="Take a batch back before it runs, with a reason.",
     ),
-    "stop": actions.act(
+    "stop": actions.action(
         "stop",
         "Let nothing new start; what was started ends by itself.",
         NothingRequest,
         lambda request, batch, values: operations.stop(request.user, batch, address_of(request)),
         codes=(200,),
     ),
-    "resume": actions.act(
+    "resume": actions.action(
         "resume",
         "Resume a stopped batch (202): with what failed again, or without it.",
         serializers.ResumeRequest,
         _go_on,
         codes=(202, 412, 503),
     ),
-    "end": actions.act(
+    "end": actions.action(
         "end",
         "End a stopped batch without the rest.",
         ReasonRequest,

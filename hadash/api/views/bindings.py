@@ -152,7 +152,7 @@ actions = Actions(
 )
 
 
-ACTS: dict[str, type[View]] = {
+ACTIONS: dict[str, type[View]] = {
     **actions.decisions(
         decisions.BINDING_CHANGES,
         lambda change: handing_over.start_change(change),

@@ -21,7 +21,7 @@ from hadash.api.views.lists import InboxQuery, inbox
 from hadash.changes import Status
 from hadash.inventory.models import Cluster
 from hadash.pools import applier, consumers, decisions, requests
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import pools
 from hadash.presentation.localized import sentence
@@ -134,7 +134,7 @@ class Pools(View):
     def post(self, request: Request) -> Response:
         values = self.validated(serializers.PoolRequest)
         known = {row.name: row for row in _look(request.user).pools}
-        change = Change(values["name"], Act.CREATE, strategy=values["strategy"])
+        change = Change(values["name"], Action.CREATE, strategy=values["strategy"])
         return _asked(request, change, known.get(values["name"]), values["reason"])
 
 
@@ -187,8 +187,8 @@ class ChangePool(View):
 
 def _change(user: Any, pool: str, values: dict[str, Any]) -> Change:
     """Return what is asked for. :raises Http404: the cluster is none of those where ``user`` may operate."""
-    act = Act(values["act"])
-    if act is Act.ADD_TOPIC:
+    action = Action(values["action"])
+    if action is Action.ADD_TOPIC:
         of_pairs = pairs_where(user, OPERATE).values_list("first", "second")
         allowed = {pk for both in of_pairs for pk in both}
         cluster = Cluster.objects.filter(pk__in=allowed, name=values["cluster"]).first()
@@ -197,10 +197,10 @@ def _change(user: Any, pool: str, values: dict[str, Any]) -> Change:
         return consumers.adding(pool, values["topic"], cluster, values["group"], values["settings"])
     return Change(
         pool,
-        act,
-        member=values["member"] if act in (Act.ISOLATE, Act.TAKE_BACK) else "",
-        topic=values["topic"] if act in (Act.REMOVE_TOPIC, Act.RELEASE) else "",
-        strategy=values["strategy"] if act in (Act.STRATEGY, Act.SHADOW) else "",
+        action,
+        member=values["member"] if action in (Action.ISOLATE, Action.TAKE_BACK) else "",
+        topic=values["topic"] if action in (Action.REMOVE_TOPIC, Action.RELEASE) else "",
+        strategy=values["strategy"] if action in (Action.STRATEGY, Action.SHADOW) else "",
     )
 
 
@@ -233,7 +233,7 @@ def shown(found: PoolChange) -> dict[str, Any]:
     names: tuple[str, ...] = (
         "key",
         "pool",
-        "act",
+        "action",
         "member",
         "topic",
         "strategy",
@@ -287,7 +287,7 @@ actions = Actions(
     "pool_change", pools.the_change, serializers.PoolChangeSerializer, shown, (Status.APPROVED,)
 )
 
-ACTS: dict[str, type[View]] = {
+ACTIONS: dict[str, type[View]] = {
     **actions.decisions(
         decisions.POOL_CHANGES,
         applier.apply,

@@ -184,7 +184,7 @@ def _keep(request: Request, switch: Switch, values: dict[str, Any]) -> None:
     retirement.keep(request.user, switch, values["reason"], address_of(request))
 
 
-ACTS: dict[str, type[View]] = {
+ACTIONS: dict[str, type[View]] = {
     **actions.decisions(
         decisions.SWITCHES,
         lambda switch: handing_over.start_switch(switch),
@@ -194,42 +194,42 @@ ACTS: dict[str, type[View]] = {
         cancel="Take a request back before it runs, with a reason.",
         digest="plan_digest",
     ),
-    "postpone": actions.act(
+    "postpone": actions.action(
         "postpone",
         "Let the old Topics of a migration stay for some days more.",
         serializers.PostponeRequest,
         _postpone,
         codes=(200,),
     ),
-    "keep": actions.act(
+    "keep": actions.action(
         "keep",
         "Let the old Topics of a migration stay for good.",
         ReasonRequest,
         _keep,
         codes=(200,),
     ),
-    "retire": actions.act(
+    "retire": actions.action(
         "retire",
         "Delete the old Topics of a migration now. Workers go on with it; look at its ``retirement``.",
         serializers.RetireRequest,
         _retire,
         codes=(202,),
     ),
-    "pause": actions.act(
+    "pause": actions.action(
         "pause",
         "Let a switch that has not moved anybody yet pause when its checks hold (202).",
         NothingRequest,
         lambda request, switch, values: operations.pause(request.user, switch, address_of(request)),
         codes=(202,),
     ),
-    "resume": actions.act(
+    "resume": actions.action(
         "resume",
         "Resume a paused switch (202).",
         NothingRequest,
         _resume,
         codes=(202,),
     ),
-    "review": actions.act(
+    "review": actions.action(
         "review",
         "Say afterwards what is to be said of an emergency.",
         ReasonRequest,
@@ -238,21 +238,21 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200,),
     ),
-    "abort": actions.act(
+    "abort": actions.action(
         "abort",
         "Ask a running switch to return to the start (202).",
         NothingRequest,
         lambda request, switch, values: operations.abort(request.user, switch, address_of(request)),
         codes=(202,),
     ),
-    "retry": actions.act(
+    "retry": actions.action(
         "retry",
         "Run the stage again in which a switch asked for a person (202).",
         NothingRequest,
         _retry,
         codes=(202, 503),
     ),
-    "close": actions.act(
+    "close": actions.action(
         "close",
         "End a switch that needs attention, and leave everything as it is.",
         ReasonRequest,
@@ -261,7 +261,7 @@ ACTS: dict[str, type[View]] = {
         ),
         codes=(200, 503),
     ),
-    "abandon": actions.act(
+    "abandon": actions.action(
         "abandon",
         "End a switch whose target was lost before its mirror was turned: a forced switch can take the "
         "clients back then.",
@@ -269,7 +269,7 @@ ACTS: dict[str, type[View]] = {
         _abandon,
         codes=(200,),
     ),
-    "rebuild": actions.act(
+    "rebuild": actions.action(
         "rebuild",
         "After a forced switch: delete the Topics of the side that was lost, with what was never mirrored, and mirror "
         "them there again.",
@@ -277,7 +277,7 @@ ACTS: dict[str, type[View]] = {
         _rebuild,
         codes=(202,),
     ),
-    "comment": actions.act(
+    "comment": actions.action(
         "comment",
         "Add a comment for everybody who looks at the switch.",
         CommentRequest,

@@ -155,8 +155,8 @@ def scope_purpose(scope: str) -> str:
     return str(labels.SCOPE_WORDS[scope][1])
 
 
-#: The name of an act in templates → its permission.
-_ACTS = {
+#: The name of an action in templates → its permission.
+_ACTIONS = {
     "request": roles.REQUEST,
     "register": roles.REGISTER,
     "exclude_gateway": roles.EXCLUDE_GATEWAY,
@@ -170,15 +170,15 @@ _ACTS = {
 
 
 @register.filter
-def may(user: Any, act: str) -> bool:
+def may(user: Any, action: str) -> bool:
     """Whether the user may do this on at least one pair, so that a button makes sense."""
-    return roles.may_somewhere(user, _ACTS[act])
+    return roles.may_somewhere(user, _ACTIONS[action])
 
 
 @register.simple_tag(takes_context=True)
-def may_on(context: Context, act: str, pair: Any) -> bool:
+def may_on(context: Context, action: str, pair: Any) -> bool:
     """Whether the user may do this on this pair."""
-    return roles.may(context["user"], _ACTS[act], pair)
+    return roles.may(context["user"], _ACTIONS[action], pair)
 
 
 @register.filter

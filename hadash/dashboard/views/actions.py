@@ -1,4 +1,4 @@
-"""Acts on something that has a page of its own (a switch, a batch, a change of bindings): a POST that returns to the
+"""Actions on something that has a page of its own (a switch, a batch, a change of bindings): a POST that returns to the
 page.
 """
 
@@ -25,19 +25,19 @@ from hadash.switching.approvals.workflow import Start, Workflow
 
 Held = TypeVar("Held", bound=Any)
 
-#: Carries out an act and returns the message for the page.
-Act = Callable[[HttpRequest, Held], str]
+#: Carries out an action and returns the message for the page.
+Action = Callable[[HttpRequest, Held], str]
 View = Callable[[HttpRequest, str], HttpResponse]
 
 
-def acts_on(
+def actions_on(
     look: Callable[[Any, str], Held],
     address: str,
     refused: Callable[[HttpRequest, Held, list[Sentence]], HttpResponse],
-) -> Callable[[str], Callable[[Act[Held]], View]]:
-    """Return a decorator for acts; it takes the permission that the act needs.
+) -> Callable[[str], Callable[[Action[Held]], View]]:
+    """Return a decorator for actions; it takes the permission that the action needs.
 
-    A POST redirects to the page with the act's message. A refused act answers 409 with the page and the reasons, a
+    A POST redirects to the page with the action's message. A refused one answers 409 with the page and the reasons, a
     forbidden one 403 with the people who may.
 
     :param look: returns the thing by user and key.
@@ -45,8 +45,8 @@ def acts_on(
     :param refused: renders that page with the reasons.
     """
 
-    def act(permission: str) -> Callable[[Act[Held]], View]:
-        def decorate(carry_out: Act[Held]) -> View:
+    def action(permission: str) -> Callable[[Action[Held]], View]:
+        def decorate(carry_out: Action[Held]) -> View:
             @wraps(carry_out)
             def view(request: HttpRequest, key: str) -> HttpResponse:
                 if (
@@ -67,25 +67,25 @@ def acts_on(
 
         return decorate
 
-    return act
+    return action
 
 
 def decisions_on(
-    act: Callable[[str], Callable[[Act[Held]], View]],
+    action: Callable[[str], Callable[[Action[Held]], View]],
     workflow: Workflow[Held],
     start: Start[Held],
     approved: Callable[[Held], str],
     digest: str = "digest",
 ) -> tuple[View, View, View]:
-    """Return the acts by which people decide on a request: approve, decline and cancel.
+    """Return the actions by which people decide on a request: approve, decline and cancel.
 
-    :param act: see :func:`acts_on`.
+    :param action: see :func:`actions_on`.
     :param start: hands what begins with the last approval to a worker.
     :param approved: returns the message after the last approval.
     :param digest: the field for the digest of what the page showed.
     """
 
-    @act(DECIDE)
+    @action(DECIDE)
     def approve(request: HttpRequest, found: Held) -> str:
         """Fields ``digest`` (or another name) and ``approvals``: as they were shown."""
         user = user_of(request)
@@ -104,13 +104,13 @@ def decisions_on(
             return _("You have approved it. Somebody else has to, too.")
         return approved(held)
 
-    @act(DECIDE)
+    @action(DECIDE)
     def decline(request: HttpRequest, found: Held) -> str:
         """Field ``reason``."""
         workflow.decline(user_of(request), found, typed(request, "reason"), address_of(request))
         return _("Declined. The requester sees your reason.")
 
-    @act(REQUEST)
+    @action(REQUEST)
     def cancel(request: HttpRequest, found: Held) -> str:
         """Field ``reason``."""
         workflow.cancel(user_of(request), found, typed(request, "reason"), address_of(request))

@@ -27,8 +27,8 @@ from hadash.switching.refusals import PlanChanged
 
 @require_http_methods(["GET", "POST"])
 def request_batch(request: HttpRequest) -> HttpResponse:
-    """Request a batch. GET: the form. POST: its fields; ``act=preview`` shows what would move, ``act=request`` requests
-    what was shown.
+    """Request a batch. GET: the form. POST: its fields; ``action=preview`` shows what would move, ``action=request``
+    requests what was shown.
     """
     user = user_of(request)
     if not may_somewhere(user, REQUEST):
@@ -48,7 +48,7 @@ def request_batch(request: HttpRequest) -> HttpResponse:
             raise Refused(
                 say("ZooKeeper does not answer (%(fault)s): no switch can be planned.", fault=fault)
             )
-        if request.POST.get("act") != "request":
+        if request.POST.get("action") != "request":
             return _page(request, form, build_batch_plan(form.wanted()))
         asked = requests.BatchRequest(
             user, form.wanted(), form.cleaned_data["reason"], address_of(request), browser_of(request)

@@ -1,4 +1,4 @@
-"""The list of batches, the page of one, and all acts on a batch."""
+"""The list of batches, the page of one, and all actions on a batch."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from django.views.decorators.http import require_GET
 from hadash.accounts.roles import DECIDE, OPERATE, REQUEST
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import Fields, order_of
-from hadash.dashboard.views.actions import acts_on, decisions_on
+from hadash.dashboard.views.actions import actions_on, decisions_on
 from hadash.dashboard.views.common import address_of, paged, searched, typed, user_of
 from hadash.presentation import badges, batches, selectors
 from hadash.presentation.batches import the_batch
@@ -137,7 +137,7 @@ def _item_row(item: BatchItem) -> tuple[Any, ...]:
 
 
 def _seen(found: Batch) -> str:
-    """Return the state that decides which acts the page offers."""
+    """Return the state that decides which actions the page offers."""
     return f"{found.status}-{found.approvals.count()}"
 
 
@@ -217,14 +217,14 @@ def _page(
     return render(request, "batches/page.html", context, status=status)
 
 
-# -- acts --------------------------------------------------------------------------------------------------------
+# -- actions --------------------------------------------------------------------------------------------------------
 
 
 def _refused(request: HttpRequest, batch: Batch, reasons: list[Sentence]) -> HttpResponse:
     return _page(request, batch, reasons, 409, typed(request, "reason"))
 
 
-act = acts_on(the_batch, "batch", _refused)
+action = actions_on(the_batch, "batch", _refused)
 
 
 def _approved(batch: Batch) -> str:
@@ -234,17 +234,17 @@ def _approved(batch: Batch) -> str:
 
 
 approve, decline, cancel = decisions_on(
-    act, decisions.BATCHES, lambda batch: handing_over.wake(batch), _approved
+    action, decisions.BATCHES, lambda batch: handing_over.wake(batch), _approved
 )
 
 
-@act(REQUEST)
+@action(REQUEST)
 def stop(request: HttpRequest, batch: Batch) -> str:
     operations.stop(user_of(request), batch, address_of(request))
     return _("Nothing new starts. What was started ends by itself.")
 
 
-@act(OPERATE)
+@action(OPERATE)
 def resume(request: HttpRequest, batch: Batch) -> str:
     """Fields ``without`` (leave out what has failed) and ``reason``."""
     without = bool(request.POST.get("without"))
@@ -253,7 +253,7 @@ def resume(request: HttpRequest, batch: Batch) -> str:
     return _("It resumes.")
 
 
-@act(OPERATE)
+@action(OPERATE)
 def end(request: HttpRequest, batch: Batch) -> str:
     """Field ``reason``."""
     operations.end(user_of(request), batch, typed(request, "reason"), address_of(request))

@@ -1,4 +1,4 @@
-"""Bindings by hand: requesting a change, its page, and the acts on it; and generating and unregistering InstanceIDs."""
+"""Bindings by hand: requesting a change, its page, the actions on it; and generating and unregistering InstanceIDs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hadash.dashboard.binding_forms import BindForm, GenerateForm
 from hadash.dashboard.forms import names_in
 from hadash.dashboard.templatetags.hadash import listed
 from hadash.dashboard.views import appids
-from hadash.dashboard.views.actions import acts_on, decisions_on, refuse_without_zookeeper
+from hadash.dashboard.views.actions import actions_on, decisions_on, refuse_without_zookeeper
 from hadash.dashboard.views.common import (
     address_of,
     denied,
@@ -139,7 +139,7 @@ def _proposal(appid: AppID, form: BindForm) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "appid": appid,
         "engines": look,
-        "act": form.the_act,
+        "action": form.the_action,
         "kind": form.the_kind,
         "incomplete": wanted is None,
     }
@@ -256,11 +256,11 @@ def _refused(request: HttpRequest, found: BindingChange, reasons: list[Sentence]
     return _page(request, found, reasons, 409, typed(request, "reason"))
 
 
-act = acts_on(changes.the_change, "binding-change", _refused)
+action = actions_on(changes.the_change, "binding-change", _refused)
 
 
 approve, decline, cancel = decisions_on(
-    act,
+    action,
     decisions.BINDING_CHANGES,
     lambda change: handing_over.start_change(change),
     lambda change: _("Approved. It is being written."),

@@ -95,8 +95,8 @@ def _roles(person: User) -> list[tuple[str, str]]:
 
 @require_POST
 def change_role(request: HttpRequest, pk: int) -> HttpResponseBase:
-    """Give or take a role. Fields ``role``, ``pair`` (empty for all) and ``act``: give or take."""
-    change = people.revoke if request.POST.get("act") == "take" else people.grant
+    """Give or take a role. Fields ``role``, ``pair`` (empty for all) and ``action``: give or take."""
+    change = people.revoke if request.POST.get("action") == "take" else people.grant
     form = RoleForm(request.POST)
 
     def carry_out(person: User) -> None:

@@ -23,11 +23,11 @@ from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.pool_forms import OFFERED, STRATEGY_WORDS, PoolForm, TopicForm, change_of
 from hadash.dashboard.sorting import Fields, Keys, order_of, part_order
-from hadash.dashboard.views.actions import acts_on, decisions_on
+from hadash.dashboard.views.actions import actions_on, decisions_on
 from hadash.dashboard.views.common import address_of, denied, faults_of, part_of, searched, typed, user_of
 from hadash.inventory.models import Cluster
 from hadash.pools import applier, consumers, decisions, requests
-from hadash.pools.actions import Act, Change
+from hadash.pools.actions import Action, Change
 from hadash.pools.models import PoolChange, PoolStep
 from hadash.presentation import badges, pools, selectors
 from hadash.presentation.localized import sentence
@@ -235,7 +235,7 @@ def new_pool(request: HttpRequest) -> HttpResponse:
     if not form.is_valid():
         return render(request, "pools/new.html", context | {"refusals": faults_of(form)}, status=409)
     values = form.cleaned_data
-    change = Change(values["name"], Act.CREATE, strategy=values["strategy"])
+    change = Change(values["name"], Action.CREATE, strategy=values["strategy"])
     look = pools.look(user_of(request))
     try:
         taken = next((row for row in look.pools if row.name == values["name"]), None)
@@ -281,8 +281,8 @@ def _clusters(user: Any) -> dict[str, Cluster]:
 
 @require_http_methods(["GET", "POST"])
 def change_pool(request: HttpRequest, name: str) -> HttpResponse:
-    """Ask for a change of a pool. GET: ``?act=``, with ``member``, ``topic`` or ``strategy``. POST: the same with
-    ``reason`` and, where the change wants it, ``typed``. An act that there is not leads to the pool.
+    """Ask for a change of a pool. GET: ``?action=``, with ``member``, ``topic`` or ``strategy``. POST: the same with
+    ``reason`` and, where the change wants it, ``typed``. An action that there is not leads to the pool.
     """
     row, look = pools.the_pool(user_of(request), name)
     if not requests.may_change(user_of(request), row.pair if row is not None else None):
@@ -292,18 +292,20 @@ def change_pool(request: HttpRequest, name: str) -> HttpResponse:
         key: (typed if request.method == "POST" else searched)(request, key)
         for key in ("member", "topic", "strategy")
     }
-    act = next((each for each in OFFERED if each is not Act.ADD_TOPIC and each == values.get("act")), None)
-    if act is None:
+    action = next(
+        (each for each in OFFERED if each is not Action.ADD_TOPIC and each == values.get("action")), None
+    )
+    if action is None:
         return redirect("pool", name=name)
-    change = change_of(name, act, asked)
+    change = change_of(name, action, asked)
     context: dict[str, Any] = {
         "name": name,
         "row": row,
         "change": change,
-        "words": WORDS[act],
-        "chooses": act in (Act.STRATEGY, Act.SHADOW),
-        "may_choose_none": act is Act.SHADOW,
-        "isolates": act is Act.ISOLATE,
+        "words": WORDS[action],
+        "chooses": action in (Action.STRATEGY, Action.SHADOW),
+        "may_choose_none": action is Action.SHADOW,
+        "isolates": action is Action.ISOLATE,
         "member": next((each for each in row.members if each.name == change.member), None) if row else None,
         "choices_of_strategy": [(each, STRATEGY_WORDS[each]) for each in sorted(STRATEGIES)],
         "approvals_needed": requests.approvals_of(row.pair if row is not None else None),
@@ -344,7 +346,7 @@ def _submitted(
     held.refresh_from_db()
     if held.current is Status.APPLIED:
         messages.success(request, _("Done: %(what)s") % {"what": sentence(held.sentence)})
-        return redirect("pools") if change.act is Act.DELETE else redirect("pool", name=name)
+        return redirect("pools") if change.action is Action.DELETE else redirect("pool", name=name)
     if held.current is Status.AWAITING_APPROVAL:
         messages.success(request, _("The change is requested. Somebody else has to approve it."))
     return redirect("pool-change", key=held.key)
@@ -399,8 +401,8 @@ def _refused(request: HttpRequest, found: PoolChange, reasons: list[Sentence]) -
     return _change_page(request, found, reasons, 409, typed(request, "reason"))
 
 
-act = acts_on(pools.the_change, "pool-change", _refused)
+action = actions_on(pools.the_change, "pool-change", _refused)
 
 approve, decline, cancel = decisions_on(
-    act, decisions.POOL_CHANGES, applier.apply, lambda change: _("Approved. It is being written.")
+    action, decisions.POOL_CHANGES, applier.apply, lambda change: _("Approved. It is being written.")
 )

@@ -1,4 +1,4 @@
-"""The page of a switch, and all acts on a switch."""
+"""The page of a switch, and all actions on a switch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_switch import pauses_of, stages_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.js_messages import script_phrases
-from hadash.dashboard.views.actions import acts_on, decisions_on
+from hadash.dashboard.views.actions import actions_on, decisions_on
 from hadash.dashboard.views.common import address_of, the_switch, typed, user_of
 from hadash.inventory.models import AppID
 from hadash.presentation import badges, behind, live, radius, rpo, selectors
@@ -276,14 +276,14 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     return render(request, "switches/standing.html", context)
 
 
-# -- acts --------------------------------------------------------------------------------------------------------
+# -- actions --------------------------------------------------------------------------------------------------------
 
 
 def _refused(request: HttpRequest, switch: Switch, reasons: list[Sentence]) -> HttpResponse:
     return _page(request, switch, reasons, 409, typed(request, "reason"), typed(request, "text"))
 
 
-act = acts_on(the_switch, "switch", _refused)
+action = actions_on(the_switch, "switch", _refused)
 
 
 def _approved(switch: Switch) -> str:
@@ -293,30 +293,30 @@ def _approved(switch: Switch) -> str:
 
 
 approve, decline, cancel = decisions_on(
-    act, decisions.SWITCHES, lambda switch: handing_over.start_switch(switch), _approved, "plan_digest"
+    action, decisions.SWITCHES, lambda switch: handing_over.start_switch(switch), _approved, "plan_digest"
 )
 
 
-@act(REQUEST)
+@action(REQUEST)
 def comment(request: HttpRequest, switch: Switch) -> str:
     """Field ``text``."""
     decisions.comment(user_of(request), switch, typed(request, "text"), address_of(request))
     return _("Your comment is in the log.")
 
 
-@act(REQUEST)
+@action(REQUEST)
 def pause(request: HttpRequest, switch: Switch) -> str:
     operations.pause(user_of(request), switch, address_of(request))
     return _("It pauses when its checks hold, before any client waits.")
 
 
-@act(REQUEST)
+@action(REQUEST)
 def resume(request: HttpRequest, switch: Switch) -> str:
     operations.resume(user_of(request), switch, handing_over.start_switch, address_of(request))
     return _("It resumes, with its checks first.")
 
 
-@act(DECIDE)
+@action(DECIDE)
 def review(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``: what was found."""
     decisions.review(
@@ -325,19 +325,19 @@ def review(request: HttpRequest, switch: Switch) -> str:
     return _("Your review is in the log.")
 
 
-@act(REQUEST)
+@action(REQUEST)
 def abort(request: HttpRequest, switch: Switch) -> str:
     operations.abort(user_of(request), switch, address_of(request))
     return _("The switch returns to the start.")
 
 
-@act(OPERATE)
+@action(OPERATE)
 def retry(request: HttpRequest, switch: Switch) -> str:
     operations.retry(user_of(request), switch, handing_over.start_switch, address_of(request))
     return _("The stage runs again.")
 
 
-@act(FORCE)
+@action(FORCE)
 def abandon(request: HttpRequest, switch: Switch) -> str:
     """Fields ``confirmed`` (the target's name) and ``reason``."""
     words = typed(request, "confirmed"), typed(request, "reason")
@@ -345,7 +345,7 @@ def abandon(request: HttpRequest, switch: Switch) -> str:
     return _("It has ended. Ask for a forced switch now.")
 
 
-@act(FORCE)
+@action(FORCE)
 def rebuild(request: HttpRequest, switch: Switch) -> str:
     """Fields ``confirmed`` (the lost cluster's name) and ``reason``: what became of its unreplicated records."""
     words = typed(request, "confirmed"), typed(request, "reason")
@@ -353,7 +353,7 @@ def rebuild(request: HttpRequest, switch: Switch) -> str:
     return _("The lost side is being rebuilt. You can watch the log.")
 
 
-@act(OPERATE)
+@action(OPERATE)
 def postpone(request: HttpRequest, switch: Switch) -> str:
     """Fields ``days`` and ``reason``."""
     wanted = typed(request, "days")
@@ -363,14 +363,14 @@ def postpone(request: HttpRequest, switch: Switch) -> str:
     return _("The removal of the old Topics is postponed.")
 
 
-@act(OPERATE)
+@action(OPERATE)
 def keep(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
     retirement.keep(user_of(request), switch, typed(request, "reason"), address_of(request))
     return _("The old Topics stay.")
 
 
-@act(OPERATE)
+@action(OPERATE)
 def retire(request: HttpRequest, switch: Switch) -> str:
     """Field ``confirmed``: the old cluster's name."""
     confirmed = typed(request, "confirmed")
@@ -380,7 +380,7 @@ def retire(request: HttpRequest, switch: Switch) -> str:
     return _("The old Topics are being removed.")
 
 
-@act(OPERATE)
+@action(OPERATE)
 def close(request: HttpRequest, switch: Switch) -> str:
     """Field ``reason``."""
     operations.close_as_it_is(user_of(request), switch, typed(request, "reason"), address_of(request))

@@ -31,8 +31,8 @@ from hadash.gateway.session.states import (
     GONE,
     LINE,
     SERVICE,
-    Act,
     ClientState,
+    Event,
     Heard,
     Line,
     Service,
@@ -108,11 +108,11 @@ class ClientConnection(asyncio.Protocol):
         self.gone = self.line in GONE
         return True
 
-    def _do(self, act: Act) -> bool:
+    def _do(self, event: Event) -> bool:
         """Note what is done with the client from now on; false when more than that has already been done."""
-        if not SERVICE.allows(self.service, act):
+        if not SERVICE.allows(self.service, event):
             return False
-        self.service = SERVICE.after(self.service, act)
+        self.service = SERVICE.after(self.service, event)
         self.closing = self.service in CLOSING
         return True
 
@@ -130,7 +130,7 @@ class ClientConnection(asyncio.Protocol):
     def not_made(self) -> None:
         """End a connection that has ended before bytes could be sent."""
         self._hear(Heard.LOST)
-        self._do(Act.CUT)
+        self._do(Event.CUT)
         self._deadline.drop()
         self._received.end()
         self.context.connections.closed(self)
@@ -207,7 +207,7 @@ class ClientConnection(asyncio.Protocol):
         self._its_turn = Turn.NONE
         if self._signing_in is not None:
             self._wake()
-        elif not self.gone and self._do(Act.SIGN_IN):
+        elif not self.gone and self._do(Event.SIGN_IN):
             self._signing_in = self.context.spawn(self._sign_in())
 
     async def _sign_in(self) -> None:
@@ -229,7 +229,7 @@ class ClientConnection(asyncio.Protocol):
         if connected is not None:  # the connection may have been cut
             probe(connected, self.context.settings.silence_seconds)
         # Also when the client has left by now: what it sent before is still passed on.
-        self._do(Act.SERVE)
+        self._do(Event.SERVE)
         self.client = Client(self.context, self, signed)
         if self.gone:
             self.client.left_during_sign_in()
@@ -433,7 +433,7 @@ class ClientConnection(asyncio.Protocol):
 
     def abort(self) -> None:
         """End the connection at once, and handle nothing more."""
-        self._do(Act.CUT)
+        self._do(Event.CUT)
         self._received.clear()
         if self._transport is not None:
             self._transport.abort()
@@ -443,7 +443,7 @@ class ClientConnection(asyncio.Protocol):
 
     def close_when_answered(self) -> None:
         """Handle nothing more; close as soon as every earlier request is answered."""
-        self._do(Act.FINISH)
+        self._do(Event.FINISH)
         if len(self.replies) == 0:
             self.close()
         else:
@@ -452,7 +452,7 @@ class ClientConnection(asyncio.Protocol):
     def leave(self) -> None:
         """End the connection; writes under way are followed until the broker has answered them."""
         if self.client is not None:
-            self._do(Act.LEAVE)
+            self._do(Event.LEAVE)
             self.client.leave()
         else:
             self.close()
@@ -465,7 +465,7 @@ class ClientConnection(asyncio.Protocol):
         if self._transport is None:
             self.abort()
             return
-        if not self._do(Act.HANG_UP) or self.transport.is_closing():
+        if not self._do(Event.HANG_UP) or self.transport.is_closing():
             return
         # A connection that is not signed in is not worked on any more, and holds nothing: it makes room for others,
         # like one that keeps the Gateway waiting. (Only the client decides when it hangs up itself.)

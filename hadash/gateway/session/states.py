@@ -60,7 +60,7 @@ class Service(StrEnum):
     CUT = "cut"  # ended at once
 
 
-class Act(StrEnum):
+class Event(StrEnum):
     """What the Gateway does next."""
 
     SIGN_IN = "sign in"
@@ -72,32 +72,32 @@ class Act(StrEnum):
 
 
 #: A connection that is leaving does not finish earlier: its writes must be answered first.
-SERVICE = Machine[Service, Act](
+SERVICE = Machine[Service, Event](
     "a connection",
     {
         Service.WAITING: {
-            Act.SIGN_IN: Service.SIGNING_IN,
-            Act.HANG_UP: Service.HUNG_UP,
-            Act.CUT: Service.CUT,
+            Event.SIGN_IN: Service.SIGNING_IN,
+            Event.HANG_UP: Service.HUNG_UP,
+            Event.CUT: Service.CUT,
         },
         Service.SIGNING_IN: {
-            Act.SERVE: Service.SERVED,
-            Act.HANG_UP: Service.HUNG_UP,
-            Act.CUT: Service.CUT,
+            Event.SERVE: Service.SERVED,
+            Event.HANG_UP: Service.HUNG_UP,
+            Event.CUT: Service.CUT,
         },
         Service.SERVED: {
-            Act.FINISH: Service.FINISHING,
-            Act.LEAVE: Service.LEAVING,
-            Act.HANG_UP: Service.HUNG_UP,
-            Act.CUT: Service.CUT,
+            Event.FINISH: Service.FINISHING,
+            Event.LEAVE: Service.LEAVING,
+            Event.HANG_UP: Service.HUNG_UP,
+            Event.CUT: Service.CUT,
         },
         Service.FINISHING: {
-            Act.LEAVE: Service.LEAVING,
-            Act.HANG_UP: Service.HUNG_UP,
-            Act.CUT: Service.CUT,
+            Event.LEAVE: Service.LEAVING,
+            Event.HANG_UP: Service.HUNG_UP,
+            Event.CUT: Service.CUT,
         },
-        Service.LEAVING: {Act.HANG_UP: Service.HUNG_UP, Act.CUT: Service.CUT},
-        Service.HUNG_UP: {Act.CUT: Service.CUT},
+        Service.LEAVING: {Event.HANG_UP: Service.HUNG_UP, Event.CUT: Service.CUT},
+        Service.HUNG_UP: {Event.CUT: Service.CUT},
         Service.CUT: {},
     },
     {Service.WAITING},

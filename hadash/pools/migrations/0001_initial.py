@@ -30,7 +30,7 @@ class Migration(migrations.Migration):
                 ('decision_note', models.TextField(blank=True)),
                 ('ended_at', models.DateTimeField(null=True)),
                 ('pool', models.CharField(max_length=200)),
-                ('act', models.CharField(max_length=20)),
+                ('action', models.CharField(max_length=20)),
                 ('member', models.CharField(blank=True, max_length=200)),
                 ('topic', models.CharField(blank=True, max_length=249)),
                 ('strategy', models.CharField(blank=True, max_length=40)),

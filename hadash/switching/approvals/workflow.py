@@ -175,7 +175,7 @@ class Workflow(ABC, Generic[R]):
         return may(user, DECIDE, row.pair) and user.pk != row.requested_by_id  # type: ignore[attr-defined]
 
     def may_decide(self, user: User, row: R, approvals: Iterable[Any]) -> bool:
-        """Whether ``user`` can decide on the request now, as pages offer it; the act itself checks again.
+        """Whether ``user`` can decide on the request now, as pages offer it; the action itself checks again.
 
         :param approvals: those that the request has.
         """

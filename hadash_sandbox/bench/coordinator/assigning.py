@@ -66,11 +66,11 @@ def measure(report: Report) -> None:
     report.at_most(f"sticky, {PARTITIONS:,} partitions", GOAL_MS, slowest, "ms", samples=3 * TIMES, needed=3)
 
 
-def _milliseconds(act: Callable[[], object], times: int = TIMES) -> float:
+def _milliseconds(action: Callable[[], object], times: int = TIMES) -> float:
     took = []
     for _ in range(times):
         began = time.perf_counter()
-        act()
+        action()
         took.append((time.perf_counter() - began) * 1000)
     return round(median(took), 1)
 

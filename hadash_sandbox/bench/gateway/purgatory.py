@@ -44,9 +44,9 @@ def _each(count: int, work: Callable[[], object]) -> float:
     return 1e6 * (time.perf_counter() - began) / count
 
 
-def _all(act: Callable[..., object], *arguments: Iterable[object]) -> None:
+def _all(action: Callable[..., object], *arguments: Iterable[object]) -> None:
     for each in zip(*arguments, strict=True):
-        act(*each)
+        action(*each)
 
 
 def _nothing() -> None:

@@ -57,8 +57,8 @@ def main() -> int:
     return 0
 
 
-def _patiently(act: Callable[[], object]) -> None:
-    """Call ``act``, again while the cluster is unavailable: it has to be idempotent.
+def _patiently(action: Callable[[], object]) -> None:
+    """Call ``action``, again while the cluster is unavailable: it has to be idempotent.
 
     A broker with a hundred thousand rules pauses at times for longer than hadash waits.
     """
@@ -66,7 +66,7 @@ def _patiently(act: Callable[[], object]) -> None:
 
     for attempt in range(ATTEMPTS):
         try:
-            act()
+            action()
             return
         except ClusterUnavailable:
             if attempt == ATTEMPTS - 1:

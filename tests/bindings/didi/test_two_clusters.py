@@ -106,7 +106,7 @@ def test_never_two_clusters_take_one_clients_writes(
             dialect.change([Edit(moving, binding)], Journal(app, str(number), mine))
 
         def interrupted(dialect: DidiDialect, how: Interruption, other: Callable[[], None]) -> None:
-            def act(count: int) -> None:
+            def action(count: int) -> None:
                 if count != how.at:
                     return
                 if how.kill:
@@ -116,10 +116,10 @@ def test_never_two_clusters_take_one_clients_writes(
             def after(count: int) -> None:
                 check()
                 if how.after:
-                    act(count)
+                    action(count)
 
             clients = [tree.client for tree in dialect.fleet.trees]
-            with around_commits(clients, before=lambda c: None if how.after else act(c), after=after):
+            with around_commits(clients, before=lambda c: None if how.after else action(c), after=after):
                 try:
                     execute(dialect)
                 except Killed:

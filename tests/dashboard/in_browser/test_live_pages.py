@@ -69,7 +69,7 @@ def running(make_switch: Callable[..., Switch]) -> Switch:
 def reaches(olga: Window, people: SimpleNamespace, running: Switch) -> Callable[[str], None]:
     """The switch comes to a stage, and the page hears of it."""
 
-    def act(stage: str) -> None:
+    def action(stage: str) -> None:
         Switch.objects.filter(pk=running.pk).update(stage=stage)
         StageRecord.objects.create(
             switch=running, stage=stage, token=1, result="running", started_at=timezone.now()
@@ -84,7 +84,7 @@ def reaches(olga: Window, people: SimpleNamespace, running: Switch) -> Callable[
         [event] = Parts(switch, state["digest"]).of(viewer)
         olga.page.evaluate(HEAR, [{**state, "now": time.time()}, json.loads(event.split(b"data: ", 1)[1])])
 
-    return act
+    return action
 
 
 def test_the_focus_stays_on_abort_while_stages_go_by(

@@ -74,13 +74,13 @@ def ask(world: World, pair: Pair, people: dict[str, User]) -> Callable[..., Batc
 def advance(started: list[Switch], django_capture_on_commit_callbacks: Any) -> Callable[[Batch], Batch]:
     """What a worker does when it is told about a batch."""
 
-    def act(batch: Batch) -> Batch:
+    def action(batch: Batch) -> Batch:
         with django_capture_on_commit_callbacks(execute=True):
             carrying.advance(batch.key, started.append)
         batch.refresh_from_db()
         return batch
 
-    return act
+    return action
 
 
 @pytest.fixture
@@ -89,21 +89,21 @@ def approve(
 ) -> Callable[..., Batch]:
     """Approve a batch as it was shown; when it runs, a worker is told."""
 
-    def act(batch: Batch, user: str = "arne", **values: Any) -> Batch:
+    def action(batch: Batch, user: str = "arne", **values: Any) -> Batch:
         woken: list[str] = []
         with django_capture_on_commit_callbacks(execute=True):
             held = decisions.approve(people[user], batch, batch.digest, woken.append, **values)
         return advance(held) if woken else held
 
-    return act
+    return action
 
 
 @pytest.fixture
 def end() -> Callable[..., None]:
     """A switch ends: by itself, without anybody being told."""
 
-    def act(switch: Switch, status: str = "succeeded") -> None:
+    def action(switch: Switch, status: str = "succeeded") -> None:
         outcome = {"text": "It came to its end.", "values": {}}
         Switch.objects.filter(pk=switch.pk).update(status=status, outcome=outcome)
 
-    return act
+    return action

@@ -461,7 +461,7 @@ class TestTheSourceIsLost:
     def force(self, people: dict[str, User], pair: Pair) -> Any:
         """Ask for a forced switch of what an item would move."""
 
-        def act(item: BatchItem, kind: Kind = Kind.FORCED) -> Switch:
+        def action(item: BatchItem, kind: Kind = Kind.FORCED) -> Switch:
             asked = switching.SwitchRequest(
                 people["rita"], pair, item.scope, pair.second, "East burns", kind=kind
             )
@@ -469,7 +469,7 @@ class TestTheSourceIsLost:
                 asked, replace(item.the_plan(), kind=kind), expires_at=timezone.now() + timedelta(hours=1)
             )
 
-        return act
+        return action
 
     @pytest.mark.parametrize("position", [1, 2], ids=["failed", "waiting"])
     def test_what_a_stopped_batch_has_still_to_move_does_not_stand_in_the_way_of_a_forced_switch(

@@ -26,7 +26,7 @@ from .parts import DAYS, end
 def migrate(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
     """Ask for a migration of everything of ``shop`` to ``west``."""
 
-    def act(days: int | None = DAYS) -> Switch:
+    def action(days: int | None = DAYS) -> Switch:
         return requests.submit(
             requests.SwitchRequest(
                 people["olga"],
@@ -40,7 +40,7 @@ def migrate(pair: Pair, people: dict[str, User]) -> Callable[..., Switch]:
             nobody_starts,
         )
 
-    return act
+    return action
 
 
 @pytest.fixture
@@ -60,17 +60,17 @@ def removals() -> list[int]:
 def retire(
     people: dict[str, User], removals: list[int], django_capture_on_commit_callbacks: Any
 ) -> Callable[..., Retirement]:
-    def act(switch: Switch, user: str = "olga", typed: str = "east") -> Retirement:
+    def action(switch: Switch, user: str = "olga", typed: str = "east") -> Retirement:
         with django_capture_on_commit_callbacks(execute=True):
             return services.retire_now(people[user], switch, typed, lambda held: removals.append(held.token))
 
-    return act
+    return action
 
 
 @pytest.fixture
 def begin_due(removals: list[int], django_capture_on_commit_callbacks: Any) -> Callable[[], int]:
-    def act() -> int:
+    def action() -> int:
         with django_capture_on_commit_callbacks(execute=True):
             return services.begin_due(lambda held: removals.append(held.token))
 
-    return act
+    return action

@@ -124,13 +124,13 @@ class TestDeciding:
         held = services.keep(people["olga"], migrated, "The auditors want them")
         assert held.current is Status.KEPT
         assert str(held.outcome_sentence) == "olga keeps the old Topics on east: The auditors want them"
-        for act in (
+        for action in (
             lambda: services.keep(people["olga"], migrated, "x"),
             lambda: services.postpone(people["olga"], migrated, 5, "x"),
             lambda: retire(migrated),
         ):
             with pytest.raises(Refused, match="is kept: that cannot be decided any more"):
-                act()
+                action()
 
     def test_a_reason_is_needed(self, migrated: Switch, people: dict[str, User]) -> None:
         with pytest.raises(Refused, match="Say why"):
@@ -173,13 +173,13 @@ class TestDeciding:
 
     @pytest.mark.parametrize("user", ["arne", "ada", "vera"])
     def test_only_operators(self, migrated: Switch, people: dict[str, User], retire: Any, user: str) -> None:
-        for act in (
+        for action in (
             lambda: services.postpone(people[user], migrated, 5, "x"),
             lambda: services.keep(people[user], migrated, "x"),
             lambda: retire(migrated, user=user),
         ):
             with pytest.raises(PermissionDenied):
-                act()
+                action()
 
     def test_of_a_switch_that_was_no_migration_there_is_nothing_to_decide(
         self, ask: Any, retire: Any
