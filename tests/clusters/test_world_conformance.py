@@ -41,7 +41,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.planning.proposals import plan_for
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import AuditFound
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Together
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import Limits
 from hadash.switching.stages.ways import run_of
@@ -127,7 +127,7 @@ class Talk:
     outcome: str = ""
 
     def note(self, command: Command[Any], answer: Any) -> None:
-        if isinstance(command, do.Together):
+        if isinstance(command, Together):
             for part, its in zip(command.commands, answer, strict=True):
                 self.note(part, its)
         elif not isinstance(command, UNCOUNTED):

@@ -12,8 +12,7 @@ import pytest
 from switching.walking import run_stage, world_before
 
 from hadash.switching.machines.switches import WAY, Stage
-from hadash.switching.stages import commands as do
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Together
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fault import run
 from hadash_sandbox.fault.cell import ATTEMPTS, Cells
@@ -25,7 +24,7 @@ from hadash_sandbox.traffic.verdict import GroupVerdict
 
 
 def parts_of(command: Command[Any]) -> tuple[Command[Any], ...]:
-    return command.commands if isinstance(command, do.Together) else (command,)
+    return command.commands if isinstance(command, Together) else (command,)
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ from hadash.switching.stages.answers import (
     RightsFound,
     UsedAssignors,
 )
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Together
 
 from .parts import QUIESCED, Bound, Broken, Mirror, WorldError
 
@@ -211,7 +211,7 @@ def answer(world: World, command: Command[Any]) -> Any:
             _reach(world, plan.target)
             for partition in partitions[group.name]:
                 del group.committed[plan.target][partition]
-        case do.Together(commands):
+        case Together(commands):
             return [world.answer(part) for part in commands]
         case do.PauseMirrors():
             for mirror in world.mirrors:

@@ -8,7 +8,7 @@ from hadash.switching.check_times import ASKED_FOR, CheckTimes
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover, precheck
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Together
 from hadash.switching.stages.run import StageRun
 
 from .test_forcing import LostWorld
@@ -53,7 +53,7 @@ def test_one_that_fails_counts_too() -> None:
 def test_of_what_is_asked_at_the_same_time_each_counts_by_itself() -> None:
     clock = Clock()
     times = CheckTimes(clock)
-    with times.of(do.Together((do.ReadGateways(),))), times.of(do.ReadGateways()):
+    with times.of(Together((do.ReadGateways(),))), times.of(do.ReadGateways()):
         clock.now += 1
     assert [str(each) for each in times.slowest()] == ["the Gateways (1.0 s)"]
 
@@ -65,7 +65,7 @@ def asked_by(run: StageRun, world: World) -> set[type[Command[object]]]:
     with pytest.raises(StopIteration):
         while True:
             command = run.send(answer)
-            asked.update(map(type, command.commands if isinstance(command, do.Together) else [command]))
+            asked.update(map(type, command.commands if isinstance(command, Together) else [command]))
             answer = world.carry_out(command)
     return asked
 

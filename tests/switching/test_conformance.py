@@ -16,7 +16,7 @@ from hadash.switching.execution.handlers.registry import HANDLERS
 from hadash.switching.machines.switches import Status
 from hadash.switching.plan import PoolTopic
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Together
 
 from .test_forcing import LostWorld
 from .walking import Walk
@@ -32,7 +32,7 @@ def watched(kind: type[World], answered: set[type[Command[Any]]]) -> type[World]
         def carry_out(self, command: Command[R]) -> R:
             answer: R = super().carry_out(command)
             parts = [(command, answer)]
-            if isinstance(command, do.Together):
+            if isinstance(command, Together):
                 parts = [*zip(command.commands, answer, strict=True)]  # type: ignore[call-overload]
             for part, its in parts:
                 answers.check(part, its)
@@ -64,7 +64,7 @@ def test_all_commands_are_answered_as_they_say() -> None:
         do.RemoveGroupOffsets({world.group.name: frozenset({ORDERS_0})}),
     ):
         world.carry_out(command)
-    assert answered == HANDLERS.keys() - {do.Together}
+    assert answered == HANDLERS.keys() - {Together}
 
 
 def test_a_world_that_answers_something_else_is_noticed() -> None:

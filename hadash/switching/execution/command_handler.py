@@ -16,7 +16,7 @@ from hadash.switching.execution.handlers import (  # noqa: F401 (they register)
 from hadash.switching.execution.handlers.context import HandlerContext
 from hadash.switching.execution.handlers.registry import HANDLERS, handles
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Together
 
 R = TypeVar("R")
 
@@ -42,8 +42,8 @@ def pause(hand: CommandHandler, command: do.Pause) -> float:
     return hand.seconds
 
 
-@handles(do.Together)
-def together(hand: CommandHandler, command: do.Together) -> list[Any]:
+@handles(Together)
+def together(hand: CommandHandler, command: Together) -> list[Any]:
     *others, last = command.commands
     # The last command runs here, because only this thread has a database connection.
     with ThreadPoolExecutor(max_workers=max(len(others), 1)) as beside:

@@ -7,10 +7,11 @@ from dataclasses import fields
 from enum import Enum
 from typing import Any
 
-from hadash.switching.stages.commands import AUDITED, ReadBindings, Together
+from hadash.switching.stages.command import Command, Together
+from hadash.switching.stages.commands import ReadBindings
 
 
-def audited(command: Any, answer: Any) -> list[dict[str, Any]]:
+def audited(command: Command[Any], answer: Any) -> list[dict[str, Any]]:
     """The effects of a command that was carried out; none for a command that only reads, except the bindings as
     they were before the first change.
 
@@ -25,7 +26,7 @@ def audited(command: Any, answer: Any) -> list[dict[str, Any]]:
     """
     if isinstance(command, Together):
         return [one for each, its in zip(command.commands, answer, strict=True) for one in audited(each, its)]
-    if not isinstance(command, AUDITED) and not (isinstance(command, ReadBindings) and command.before):
+    if not command.audited and not (isinstance(command, ReadBindings) and command.before):
         return []
     values = {field.name: _plain(getattr(command, field.name)) for field in fields(command)}
     return [{"effect": type(command).__name__, **values, "answer": _plain(answer)}]

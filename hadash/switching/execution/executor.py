@@ -53,7 +53,8 @@ from hadash.switching.models.switches import StageRecord, Switch, log_event, log
 from hadash.switching.plan import Plan
 from hadash.switching.policy import limits_of
 from hadash.switching.server_errors import SERVER_ERRORS
-from hadash.switching.stages.commands import WRITES, Pause, Together, WriteBindings
+from hadash.switching.stages.command import Command, Together
+from hadash.switching.stages.commands import Pause, WriteBindings
 from hadash.switching.stages.context import StageContext
 from hadash.switching.stages.run import StageFailed, StageRun, check_blocked
 from hadash.switching.stages.ways import run_of
@@ -262,14 +263,14 @@ class _Execution:
                 answer = handler.carry_out(command)
                 self.done += audited(command, answer)
 
-    def _check(self, plan: Plan, command: Any) -> None:
+    def _check(self, plan: Plan, command: Command[Any]) -> None:
         """Check that the stage may continue with ``command``."""
         if self.stage in HOLDING:
             self._check_holding(plan, command)
         elif isinstance(command, Pause):
             self._check_abort()
         parts = command.commands if isinstance(command, Together) else (command,)
-        if any(isinstance(part, WRITES) for part in parts):
+        if any(part.fenced for part in parts):
             self._fence()
 
     @contextmanager

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, overload
+from typing import ClassVar
 
 from hadash.bindings.dialect import Waiting
 from hadash.bindings.model import BindingState, GatewayMember
@@ -33,7 +33,7 @@ from hadash.switching.stages.answers import (
     UsedAssignors,
     UsersFound,
 )
-from hadash.switching.stages.command import Command, Step, ask
+from hadash.switching.stages.command import Command, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,9 @@ class ReadBindings(Command[Mapping[str, tuple[str, BindingState] | None]]):
 
 @dataclass(frozen=True, slots=True)
 class WriteBindings(Command[int]):
-    """Bind every identity of the plan to ``cluster`` in ``state`` → the epoch."""
+    """Bind every identity of the plan to ``cluster`` in ``state`` → the epoch. Its transaction is fenced by itself."""
+
+    audited: ClassVar[bool] = True
 
     cluster: str
     state: BindingState
@@ -107,14 +109,14 @@ class ReadPools(Command[list[PoolFound]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ClosePools(Command[Sentence | None]):
+class ClosePools(Write[Sentence | None]):
     """Have the members of the plan's pools stop reading its Topics, and commit → why a pool does not; ``None``: all are
     asked to. Idempotent.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class OpenPools(Command[None]):
+class OpenPools(Write[None]):
     """Let the members of the plan's pools read its Topics again, on ``cluster`` → ``None``. Idempotent."""
 
     cluster: str
@@ -171,7 +173,7 @@ class ReadTopics(Command[dict[str, tuple[int, ...]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class CopyAcls(Command[int]):
+class CopyAcls(Write[int]):
     """Copy the AppIDs' ACLs from the source to the target → how many were missing. Topics of which the target holds
     the mirror stay closed for writing there.
     """
@@ -198,7 +200,7 @@ class CheckQuotas(Command[QuotaCheck]):
 
 
 @dataclass(frozen=True, slots=True)
-class CopyQuotas(Command[list[str]]):
+class CopyQuotas(Write[list[str]]):
     """Set on the target the quotas that the AppIDs have on the source by name, if it has none in their place → the
     quotas set, as texts.
     """
@@ -215,14 +217,14 @@ class CheckSignIn(Command[Mapping[str, tuple[set[str], set[str]]]]):
 
 
 @dataclass(frozen=True, slots=True)
-class PublishPlacement(Command[None]):
+class PublishPlacement(Write[None]):
     """Tell the Gateways where Topics and groups are on the target → ``None``."""
 
     leaders: Mapping[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class AllowWrites(Command[int]):
+class AllowWrites(Write[int]):
     """Remove the write denials of the radius on ``cluster`` → how many."""
 
     cluster: str
@@ -236,17 +238,20 @@ class ReadLateBrokers(Command[list[int]]):
 
 
 @dataclass(frozen=True, slots=True)
-class DenyWrites(Command[int]):
+class DenyWrites(Write[int]):
     """Deny writing to the radius on ``cluster`` to everybody but the mirror → the number of ACLs."""
 
     cluster: str
 
 
 @dataclass(frozen=True, slots=True)
-class WarmUp(Command[None]):
+class WarmUp(Write[None]):
     """Read once what drain and translate will read, and write group offsets that translate will overwrite, so that
     connections are open and caches filled before clients wait for them → ``None``. Fails as those stages would.
     """
+
+    #: It changes nothing that anybody would ask about.
+    audited: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -296,6 +301,8 @@ class RecordDrained(Command[None]):
     """Store the drained point for the stages that follow, also in another process → ``None``. For a read split it
     is where the source ended when its readers had stopped. ``compared``: what the proof has compared, for the record.
     """
+
+    audited: ClassVar[bool] = True
 
     ends: Mapping[Partition, OffsetSync]
     compared: LastRecordsCompared | None = None
@@ -360,74 +367,33 @@ class ReadStarts(Command[dict[Partition, int]]):
 
 
 @dataclass(frozen=True, slots=True)
-class WriteGroupOffsets(Command[None]):
+class WriteGroupOffsets(Write[None]):
     """Set committed offsets with their metadata on the target → ``None``."""
 
     offsets: Mapping[str, Mapping[Partition, Committed]]
 
 
 @dataclass(frozen=True, slots=True)
-class RemoveGroupOffsets(Command[None]):
+class RemoveGroupOffsets(Write[None]):
     """Remove committed offsets from the target → ``None``."""
 
     partitions: Mapping[str, frozenset[Partition]]
 
 
 @dataclass(frozen=True, slots=True)
-class Together(Command[list[Any]]):
-    """Carry out several independent commands at the same time → their answers, in order. Asked by
-    :func:`ask_together`, which knows the type of each.
-    """
-
-    commands: tuple[Command[Any], ...]
-
-
-_A = TypeVar("_A")
-_B = TypeVar("_B")
-_C = TypeVar("_C")
-_D = TypeVar("_D")
-_E = TypeVar("_E")
-
-
-@overload
-def ask_together(a: Command[_A], b: Command[_B], /) -> Step[tuple[_A, _B]]: ...
-
-
-@overload
-def ask_together(a: Command[_A], b: Command[_B], c: Command[_C], /) -> Step[tuple[_A, _B, _C]]: ...
-
-
-@overload
-def ask_together(
-    a: Command[_A], b: Command[_B], c: Command[_C], d: Command[_D], /
-) -> Step[tuple[_A, _B, _C, _D]]: ...
-
-
-@overload
-def ask_together(
-    a: Command[_A], b: Command[_B], c: Command[_C], d: Command[_D], e: Command[_E], /
-) -> Step[tuple[_A, _B, _C, _D, _E]]: ...
-
-
-def ask_together(*commands: Command[Any]) -> Step[Any]:
-    """Yield several independent commands at once and return their answers, in order."""
-    return tuple((yield from ask(Together(commands))))
-
-
-@dataclass(frozen=True, slots=True)
-class PauseMirrors(Command[None]):
+class PauseMirrors(Write[None]):
     """Pause the plan's mirrors in their direction until :class:`ResumeMirrors` or :class:`ReverseMirrors` →
     ``None``. A Connect worker that restarts copies nothing for them either.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class ResumeMirrors(Command[None]):
+class ResumeMirrors(Write[None]):
     """Undo :class:`PauseMirrors` → ``None``."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReverseMirrors(Command[None]):
+class ReverseMirrors(Write[None]):
     """Turn the plan's mirrors round at the drained point → ``None``."""
 
     ends: Mapping[Partition, OffsetSync]
@@ -483,7 +449,7 @@ class ReadNotTold(Command[Waiting]):
 
 
 @dataclass(frozen=True, slots=True)
-class HoldMirrors(Command[None]):
+class HoldMirrors(Write[None]):
     """Stop the plan's mirrors and their tasks for good → ``None``: nothing of a source that comes back is copied."""
 
 
@@ -510,6 +476,8 @@ class RecordLoss(Command[None]):
     target is not proved to; how many seconds ago the source was seen; and up to where the target is proved.
     """
 
+    audited: ClassVar[bool] = True
+
     records: Mapping[Partition, int]
     seen_seconds_ago: float | None
     proved: Mapping[Partition, OffsetSync]
@@ -521,7 +489,7 @@ class ReadProved(Command[dict[Partition, OffsetSync] | None]):
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitUnreplicated(Command[None]):
+class AwaitUnreplicated(Write[None]):
     """Note that the source has to be asked for its records beyond ``ends`` when it comes back → ``None``."""
 
     ends: Mapping[Partition, OffsetSync]
@@ -530,32 +498,3 @@ class AwaitUnreplicated(Command[None]):
 @dataclass(frozen=True, slots=True)
 class ReadUsers(Command[UsersFound]):
     """→ the clients and groups that used what moves shortly before its source was last seen."""
-
-
-#: Commands that change anything but bindings: directly before each, the executor makes sure that it still holds the
-#: switch.
-WRITES = (
-    CopyAcls,
-    CopyQuotas,
-    PublishPlacement,
-    AllowWrites,
-    DenyWrites,
-    WarmUp,
-    WriteGroupOffsets,
-    RemoveGroupOffsets,
-    PauseMirrors,
-    ResumeMirrors,
-    ReverseMirrors,
-    HoldMirrors,
-    ClosePools,
-    OpenPools,
-    AwaitUnreplicated,
-)
-
-#: Commands whose effects are recorded in the audit log, with their answers.
-AUDITED = (
-    WriteBindings,
-    *(command for command in WRITES if command is not WarmUp),
-    RecordDrained,
-    RecordLoss,
-)

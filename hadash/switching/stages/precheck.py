@@ -13,7 +13,7 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import MirrorFound, QuotaCheck, RightsFound
 from hadash.switching.stages.audits import check_audits
 from hadash.switching.stages.catch_up import check_mirror, check_mirrors_read_from, check_readers
-from hadash.switching.stages.command import Step, ask
+from hadash.switching.stages.command import Step, ask, ask_together
 from hadash.switching.stages.pools import check_pools
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.quota_checks import check_quotas, copy_quotas
@@ -140,8 +140,8 @@ def _read_at_once(plan: Plan) -> Step[_Read]:
     """
     always = do.ReadTopics(plan.source), do.ReadTopics(plan.target), do.CheckSignIn(), do.ReadRights()
     if plan.kind.spec.readers_only:
-        return _Read(*(yield from do.ask_together(*always)))
-    return _Read(*(yield from do.ask_together(*always, do.CheckMirrors(thorough=True))))
+        return _Read(*(yield from ask_together(*always)))
+    return _Read(*(yield from ask_together(*always, do.CheckMirrors(thorough=True))))
 
 
 def check_plan(plan: Plan) -> Step[None]:

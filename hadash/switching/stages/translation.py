@@ -9,7 +9,7 @@ from hadash.mirroring.offsets import OffsetSync, furthest_back, skipped, stale_o
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.command import Step, ask
+from hadash.switching.stages.command import Step, ask, ask_together
 from hadash.switching.stages.positions import noted_positions, together
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
 
@@ -94,7 +94,7 @@ def nothing_is_skipped(
 
     :param points: offsets that correspond, by the switch's direction. :raises StageFailed: it is gone.
     """
-    source_starts, target_starts = yield from do.ask_together(
+    source_starts, target_starts = yield from ask_together(
         do.ReadStarts(plan.source), do.ReadStarts(plan.target)
     )
     for group, partition, count in skipped(committed, points, source_starts, target_starts):
@@ -217,7 +217,7 @@ def same_records(wanted: GroupOffsets, ends: Mapping[Partition, OffsetSync], lim
 
 def _check_ends_unchanged(plan: Plan, ends: Mapping[Partition, OffsetSync]) -> Step[None]:
     """Check, last before the clients are forwarded, that both sides still end where they did after the drain."""
-    target_ends, source_ends = yield from do.ask_together(do.ReadEnds(plan.target), do.ReadEnds(plan.source))
+    target_ends, source_ends = yield from ask_together(do.ReadEnds(plan.target), do.ReadEnds(plan.source))
     for cluster, found, before in (
         (plan.source, source_ends, {p: point.source for p, point in ends.items()}),
         (plan.target, target_ends, {p: point.target for p, point in ends.items()}),

@@ -18,7 +18,7 @@ from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
 from hadash.switching.stages import failover
 from hadash.switching.stages.catch_up import catch_up, verify_readers
-from hadash.switching.stages.command import Step, ask
+from hadash.switching.stages.command import Step, ask, ask_together
 from hadash.switching.stages.pools import close_pools, open_pools
 from hadash.switching.stages.positions import note_positions
 from hadash.switching.stages.precheck import check_assignors, precheck, precheck_only
@@ -137,7 +137,7 @@ def drain(plan: Plan, limits: Limits) -> StageRun:
     found, source_ends = yield from wait_until(look, limits.drain, limits.fast_poll, tell_after=0.5)
     # Mirrors are paused before the clients move: a Connect worker that restarts would copy from its last committed
     # offset, and write old records behind the new ones.
-    compared, self_assigned, _ = yield from do.ask_together(
+    compared, self_assigned, _ = yield from ask_together(
         do.CompareLastRecords(found.ends), do.CheckSelfAssigned(), do.PauseMirrors()
     )
     if compared.difference is not None:

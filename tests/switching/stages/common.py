@@ -11,6 +11,7 @@ import pytest
 from hadash.bindings.model import BindingState
 from hadash.switching.machines.switches import Stage
 from hadash.switching.stages import commands as do
+from hadash.switching.stages.command import Together
 from hadash.switching.stages.run import Limits, StageFailed
 
 from ..walking import QUICK, Fault, run_stage
@@ -38,7 +39,7 @@ WRITING = (
 
 
 def writes(command: object) -> bool:
-    parts = command.commands if isinstance(command, do.Together) else (command,)
+    parts = command.commands if isinstance(command, Together) else (command,)
     return any(isinstance(part, WRITING) for part in parts)
 
 

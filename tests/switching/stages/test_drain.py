@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hadash.switching.machines.switches import Stage
-from hadash.switching.stages import commands as do
+from hadash.switching.stages.command import Together
 from hadash.switching.stages.run import Limits
 
 from ..walking import Fault, run_stage, world_before
@@ -82,7 +82,7 @@ def test_retention_on_one_side_does_not_matter() -> None:
 
 def test_a_source_that_still_grows() -> None:
     world = world_before(Stage.DRAIN)
-    fault = Fault(Stage.DRAIN, do.Together, "the source is written past the Gateways")
+    fault = Fault(Stage.DRAIN, Together, "the source is written past the Gateways")
     assert failure(world, Stage.DRAIN, fault) == (
         "east still grows although its writes are blocked: somebody writes past the Gateway."
     )

@@ -16,6 +16,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching.machines.switches import Kind, Stage
 from hadash.switching.stages import commands as do
 from hadash.switching.stages.answers import AuditFound, QuotaCheck
+from hadash.switching.stages.command import Together
 from hadash.switching.stages.precheck import precheck_only, preflight
 from hadash.switching.stages.reading_on import check_reading_on
 from hadash.switching.stages.run import AuditRule
@@ -265,7 +266,7 @@ def test_precheck_has_records_compared_and_settings_read() -> None:
     """What a quick look does not show would show in drain, when clients are blocked."""
     world = World(traffic=False)
     run_stage(world, Stage.PRECHECK)
-    asked = [part for each in world.done if isinstance(each, do.Together) for part in each.commands]
+    asked = [part for each in world.done if isinstance(each, Together) for part in each.commands]
     assert do.CheckMirrors(thorough=True) in asked
 
 
