@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import models
 from django.urls import reverse
-from django.utils.translation import gettext_lazy as _
 
-from hadash.changes import Status
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
 from hadash.pools.actions import Action, Change
 from hadash.pools.machine import MACHINE
 from hadash.sentence_field import SentenceField
-from hadash.sentences import Sentence, say
-from hadash.shown import Look, Shown, choices
-from hadash.switching.models.approvable import Approvable, GivenApproval
+from hadash.sentences import Sentence
+from hadash.switching.models.approvable import GivenApproval
+from hadash.switching.models.requested_change import RequestedChange
 
 
 def digest_of(change: Change) -> str:
@@ -35,20 +33,10 @@ def digest_of(change: Change) -> str:
     return hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-class PoolChange(Approvable):
+class PoolChange(RequestedChange):
     """A change of a pool that somebody asked for."""
 
     MACHINE = MACHINE
-
-    SHOWN: ClassVar[dict[Status, Shown]] = {
-        Status.AWAITING_APPROVAL: Shown(_("awaiting approval"), Look.WAITING, "waiting"),
-        Status.APPROVED: Shown(_("being written"), Look.WAITING, "running"),
-        Status.APPLIED: Shown(_("applied"), Look.FINE, "fine"),
-        Status.FAILED: Shown(_("failed"), Look.BAD, "bad"),
-        Status.DECLINED: Shown(_("declined"), Look.OFF, "off"),
-        Status.CANCELLED: Shown(_("cancelled"), Look.OFF, "off"),
-        Status.EXPIRED: Shown(_("expired"), Look.OFF, "off"),
-    }
 
     #: The pair whose clusters the pool reads; null: both clusters of none, or of several.
     pair = models.ForeignKey(Pair, models.PROTECT, null=True, related_name="pool_changes")
@@ -64,11 +52,10 @@ class PoolChange(Approvable):
     #: (Its column has another default in the base: a change may need nobody's approval.)
     approvals_needed = models.PositiveSmallIntegerField(default=0)
 
-    status = models.CharField(max_length=20, choices=choices(SHOWN), default=Status.AWAITING_APPROVAL.value)
     #: What came of it.
     outcome = SentenceField()
 
-    class Meta(Approvable.Meta):
+    class Meta(RequestedChange.Meta):
         indexes = [
             models.Index(fields=["pool", "-requested_at"], name="pool_change_of_pool"),
             models.Index(fields=["status"], name="pool_change_status"),
@@ -84,10 +71,6 @@ class PoolChange(Approvable):
     def subject(self) -> str:
         """Its name in the audit log."""
         return f"pool {self.pool}"
-
-    @property
-    def current(self) -> Status:
-        return Status(self.status)
 
     @property
     def change(self) -> Change:
@@ -106,12 +89,6 @@ class PoolChange(Approvable):
     def sentence(self) -> Sentence:
         """What it does, in words."""
         return self.change.sentence
-
-    def cannot_change(self) -> Sentence:
-        return say(
-            "This change is %(status)s: it cannot be changed that way any more.",
-            status=self.get_status_display(),
-        )
 
     def conclude(self, *sentences: Sentence) -> None:
         (self.outcome,) = sentences

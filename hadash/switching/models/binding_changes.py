@@ -5,22 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 from django.db import models
 from django.urls import reverse
-from django.utils.translation import gettext_lazy as _
 
-from hadash.changes import Status
 from hadash.identity.identity import Identity, parse
 from hadash.identity.names import MAX_NAME_LENGTH
 from hadash.inventory.models import Pair
 from hadash.radius.scope import Scope
-from hadash.sentences import Sentence, say
-from hadash.shown import Look, Shown, choices
+from hadash.sentences import Sentence
 from hadash.switching.binding_rule import Wanted
 from hadash.switching.machines.binding_changes import MACHINE
-from hadash.switching.models.approvable import Approvable, GivenApproval
+from hadash.switching.models.approvable import GivenApproval
+from hadash.switching.models.requested_change import RequestedChange
 from hadash.switching.plan import Plan
 
 
@@ -30,20 +28,10 @@ def digest_of(pair: str, appid: str, edits: Mapping[Identity, str | None]) -> st
     return hashlib.blake2b(json.dumps(said, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-class BindingChange(Approvable):
+class BindingChange(RequestedChange):
     """A request to bind identities of one AppID to the cluster where they are, or to unbind them."""
 
     MACHINE = MACHINE
-
-    SHOWN: ClassVar[dict[Status, Shown]] = {
-        Status.AWAITING_APPROVAL: Shown(_("awaiting approval"), Look.WAITING, "waiting"),
-        Status.APPROVED: Shown(_("being written"), Look.WAITING, "running"),
-        Status.APPLIED: Shown(_("applied"), Look.FINE, "fine"),
-        Status.FAILED: Shown(_("failed"), Look.BAD, "bad"),
-        Status.DECLINED: Shown(_("declined"), Look.OFF, "off"),
-        Status.CANCELLED: Shown(_("cancelled"), Look.OFF, "off"),
-        Status.EXPIRED: Shown(_("expired"), Look.OFF, "off"),
-    }
 
     pair = models.ForeignKey(Pair, models.PROTECT, related_name="binding_changes")
     appid = models.CharField(max_length=MAX_NAME_LENGTH)
@@ -53,7 +41,6 @@ class BindingChange(Approvable):
     #: InstanceIDs that were registered with the request.
     registered = models.JSONField(default=list)
 
-    status = models.CharField(max_length=20, choices=choices(SHOWN), default=Status.AWAITING_APPROVAL.value)
     #: The result, as sentences.
     outcome = models.JSONField(default=list)
     #: Of the transaction that wrote it.
@@ -63,7 +50,7 @@ class BindingChange(Approvable):
     #: Fencing token: only the worker with the newest one may write.
     token = models.PositiveIntegerField(default=0)
 
-    class Meta(Approvable.Meta):
+    class Meta(RequestedChange.Meta):
         indexes = [models.Index(fields=["status"])]
 
     def __str__(self) -> str:
@@ -76,16 +63,6 @@ class BindingChange(Approvable):
     def subject(self) -> str:
         """Its name in the audit log."""
         return f"binding change {self.key} ({', '.join(map(str, self.the_edits))})"
-
-    @property
-    def current(self) -> Status:
-        return Status(self.status)
-
-    def cannot_change(self) -> Sentence:
-        return say(
-            "This change is %(status)s: it cannot be changed that way any more.",
-            status=self.get_status_display(),
-        )
 
     def conclude(self, *sentences: Sentence) -> None:
         self.outcome = [sentence.to_json() for sentence in sentences]
