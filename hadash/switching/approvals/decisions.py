@@ -30,12 +30,6 @@ class SwitchWorkflow(WindowedWorkflow[Switch]):
     MODEL = Switch
     EVENT = Event
 
-    def may_not_decide(self) -> PermissionDenied:
-        return PermissionDenied("You may not decide on switches.")
-
-    def may_not_cancel(self) -> PermissionDenied:
-        return PermissionDenied("You may not cancel switches.")
-
     def own_request(self) -> PermissionDenied:
         return PermissionDenied("You requested this switch: somebody else has to decide on it.")
 

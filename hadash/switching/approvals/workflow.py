@@ -221,9 +221,15 @@ class Workflow(ABC, Generic[R]):
 
 
 class WindowedWorkflow(Workflow[R]):
-    """The workflow of requests that may have a window (``start_at``, ``start_until``), in which they begin by
-    themselves and after which they never do.
+    """The workflow of switches, and of batches of them: they may have a window (``start_at``, ``start_until``), in
+    which they begin by themselves and after which they never do.
     """
+
+    def may_not_decide(self) -> PermissionDenied:
+        return PermissionDenied("You may not decide on switches.")
+
+    def may_not_cancel(self) -> PermissionDenied:
+        return PermissionDenied("You may not cancel switches.")
 
     @abstractmethod
     def run(self, held: R, start: Start[R]) -> None:

@@ -22,12 +22,6 @@ class BatchWorkflow(WindowedWorkflow[Batch]):
     MODEL = Batch
     EVENT = Event
 
-    def may_not_decide(self) -> PermissionDenied:
-        return PermissionDenied("You may not decide on switches.")
-
-    def may_not_cancel(self) -> PermissionDenied:
-        return PermissionDenied("You may not cancel switches.")
-
     def own_request(self) -> PermissionDenied:
         return PermissionDenied("You requested this batch: somebody else has to decide on it.")
 

@@ -143,33 +143,16 @@ class _Reading:
 
     def fleet(self, mirrored: Collection[str] = ()) -> Fleet:
         """The fleet of the AppIDs that were read, with the mirrors that carry one of ``mirrored``."""
-        return self._fleet(self._uses, self._own, self._instances, self._mirrors(mirrored))
+        return make_fleet(self._pair, self._uses, self._own, self._instances, self._mirrors(mirrored))
 
     def nearest(self) -> Fleet:
         """The fleet of the first ``NEAREST`` AppIDs that were read."""
         near = set(self._read[:NEAREST])
-        return self._fleet(
+        return make_fleet(
+            self._pair,
             (use for use in self._uses if use.appid in near),
             {appid: document for appid, document in self._own.items() if appid in near},
             {appid: names for appid, names in self._instances.items() if appid in near},
-        )
-
-    def _fleet(
-        self,
-        uses: Iterable[AccessEdge],
-        documents: Mapping[str, BindingDocument],
-        instances: Mapping[str, Iterable[str]],
-        mirrors: Iterable[MirrorOf] = (),
-    ) -> Fleet:
-        pair = self._pair
-        return Fleet(
-            pair=pair.name,
-            clusters=(pair.first.name, pair.second.name),
-            default=pair.default.name,
-            uses=tuple(uses),
-            documents=documents,
-            instances={appid: frozenset(names) for appid, names in instances.items()},
-            mirrors=tuple(mirrors),
         )
 
     def movable(self, appids: Iterable[str], target: str) -> int:
@@ -217,7 +200,7 @@ class _Reading:
             instances[appid].add(name)
         self._own |= documents
         self._instances |= instances
-        return self._fleet(found, documents, instances)
+        return make_fleet(self._pair, found, documents, instances)
 
     def users_of(self, topics: Collection[str], groups: Collection[str]) -> Iterator[set[str]]:
         """Yield the AppIDs that use any of these, in batches: they were seen, are declared to, or have a binding that
@@ -320,3 +303,22 @@ def _parts(names: Iterable[str]) -> Iterator[list[str]]:
     rest = iter(sorted(names))
     while part := list(islice(rest, RESOURCES_AT_ONCE)):
         yield part
+
+
+def make_fleet(
+    pair: Pair,
+    uses: Iterable[AccessEdge],
+    documents: Mapping[str, BindingDocument],
+    instances: Mapping[str, Iterable[str]],
+    mirrors: Iterable[MirrorOf] = (),
+) -> Fleet:
+    """What a plan is drawn up from. ``documents`` and ``instances`` (registered InstanceIDs) by AppID."""
+    return Fleet(
+        pair=pair.name,
+        clusters=(pair.first.name, pair.second.name),
+        default=pair.default.name,
+        uses=tuple(uses),
+        documents=documents,
+        instances={appid: frozenset(names) for appid, names in instances.items()},
+        mirrors=tuple(mirrors),
+    )

@@ -22,7 +22,7 @@ from hadash.sentences import Sentence, say
 from hadash.switching.machines.switches import Kind
 from hadash.switching.plan import Plan
 from hadash.switching.planning import neighbourhood
-from hadash.switching.planning.neighbourhood import TooMany
+from hadash.switching.planning.neighbourhood import TooMany, make_fleet
 from hadash.switching.planning.pools import pools_of, with_pools
 from hadash.switching.planning.radius import GrowingRadius, PlanProposal, build_plan
 from hadash.switching.planning.readers import GrowingReaders, build_readers_plan
@@ -154,15 +154,7 @@ def fleet_of(pair: Pair, asked: Cluster) -> Fleet:
     names = InstanceID.objects.filter(appid__pair=pair).values_list("appid__name", "name")
     for appid, name in names:
         registered[appid].add(name)
-    return Fleet(
-        pair=pair.name,
-        clusters=(pair.first.name, pair.second.name),
-        default=pair.default.name,
-        uses=tuple(uses),
-        documents=documents,
-        instances={appid: frozenset(found) for appid, found in registered.items()},
-        mirrors=mirrors,
-    )
+    return make_fleet(pair, uses, documents, registered, mirrors)
 
 
 def _unreadable(appids: list[str]) -> Refused:

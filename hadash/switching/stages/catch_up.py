@@ -17,7 +17,7 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.run import Limits, StageFailed, StageRun, drained
-from hadash.switching.stages.steps import still_lacks
+from hadash.switching.stages.steps import ends_with_syncs, still_lacks
 from hadash.switching.stages.translation import (
     are_set,
     nothing_is_lost,
@@ -118,17 +118,8 @@ def _syncs(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
 
     :raises StageFailed: they are not known of a partition.
     """
-    syncs = yield from ask(do.ReadOffsetSyncs())
     written = yield from ask(do.ReadWritten())
-    ends = yield from ask(do.ReadEnds(plan.source))
-    unknown = sorted(set(ends) - set(syncs))
-    if unknown:
-        raise StageFailed(
-            say(
-                "Of %(partitions)s it is not known which records of both sides correspond.",
-                partitions=unknown,
-            )
-        )
+    ends, syncs = yield from ends_with_syncs(plan)
     return {
         p: syncs[p] if written[p.topic] == plan.source else OffsetSync(syncs[p].target, syncs[p].source)
         for p in ends

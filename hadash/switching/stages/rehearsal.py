@@ -10,6 +10,7 @@ from hadash.switching.stages import commands as do
 from hadash.switching.stages.command import Step, ask
 from hadash.switching.stages.positions import together, uncommitted_positions
 from hadash.switching.stages.run import Limits, StageFailed, StageRun
+from hadash.switching.stages.steps import ends_with_syncs
 from hadash.switching.stages.translation import nothing_is_lost
 from hadash.switching.stages.waiting import NotYet, wait_until
 
@@ -53,16 +54,7 @@ def rehearse(plan: Plan, limits: Limits) -> StageRun:
 
 def _points_now(plan: Plan) -> Step[dict[Partition, OffsetSync]]:
     """Where both sides would end if the source stopped at this moment."""
-    syncs = yield from ask(do.ReadOffsetSyncs())
-    ends = yield from ask(do.ReadEnds(plan.source))
-    unknown = sorted(set(ends) - set(syncs))
-    if unknown:
-        raise StageFailed(
-            say(
-                "Of %(partitions)s it is not known which records of both sides correspond.",
-                partitions=unknown,
-            )
-        )
+    ends, syncs = yield from ends_with_syncs(plan)
     return {p: ending_at(syncs[p], end) for p, end in ends.items()}
 
 

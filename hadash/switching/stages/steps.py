@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from hadash.kafka.values import Partition
+from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
 from hadash.switching.plan import Plan
 from hadash.switching.stages import commands as do
@@ -145,3 +147,21 @@ def still_lacks(records: int, seconds: float) -> NotYet:
         ),
         say("Waiting for the mirror: %(records)s records to go.", records=records),
     )
+
+
+def ends_with_syncs(plan: Plan) -> Step[tuple[dict[Partition, int], dict[Partition, OffsetSync]]]:
+    """Return where the source ends now, and for each of these partitions corresponding offsets of both sides.
+
+    :raises StageFailed: they are not known of a partition.
+    """
+    syncs = yield from ask(do.ReadOffsetSyncs())
+    ends = yield from ask(do.ReadEnds(plan.source))
+    unknown = sorted(set(ends) - set(syncs))
+    if unknown:
+        raise StageFailed(
+            say(
+                "Of %(partitions)s it is not known which records of both sides correspond.",
+                partitions=unknown,
+            )
+        )
+    return ends, syncs
