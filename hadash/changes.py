@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from hadash.machines import decisions
+
 
 class Status(StrEnum):
     """The states of a change."""
@@ -35,12 +37,7 @@ class Event(StrEnum):
 
 #: status × event → status. An approved change cannot be cancelled: it may have been written already.
 MOVES: dict[Status, dict[Event, Status]] = {
-    Status.AWAITING_APPROVAL: {
-        Event.APPROVE: Status.APPROVED,
-        Event.DECLINE: Status.DECLINED,
-        Event.CANCEL: Status.CANCELLED,
-        Event.EXPIRE: Status.EXPIRED,
-    },
+    Status.AWAITING_APPROVAL: decisions(Status, Event),
     Status.APPROVED: {Event.APPLY: Status.APPLIED, Event.FAIL: Status.FAILED},
     Status.APPLIED: {},
     Status.FAILED: {},

@@ -54,3 +54,18 @@ class Machine(Generic[S, E]):
     def allowing(self, event: E) -> frozenset[S]:
         """The statuses that allow ``event``."""
         return frozenset(status for status, ways in self.moves.items() if event in ways)
+
+
+def decisions(statuses: type[S], events: type[E]) -> dict[E, S]:
+    """Return what can happen to a request that waits for approval: the same for everything that people ask for and
+    others decide on.
+
+    :param statuses: one is ``approved``, one ``declined``, one ``cancelled``, one ``expired``.
+    :param events: one is ``approve``, one ``decline``, one ``cancel``, one ``expire``.
+    """
+    return {
+        events("approve"): statuses("approved"),
+        events("decline"): statuses("declined"),
+        events("cancel"): statuses("cancelled"),
+        events("expire"): statuses("expired"),
+    }

@@ -11,7 +11,7 @@ from hadash_sandbox.java import LEAN_ENV, Java
 from hadash_sandbox.kafka import MIRROR, KafkaCluster, plain_jaas, render
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
-from hadash_sandbox.service import Service
+from hadash_sandbox.service import PortService
 
 _MAIN = "org.apache.kafka.connect.cli.ConnectDistributed"
 
@@ -31,7 +31,7 @@ log4j.logger.org.apache.kafka.connect.runtime.WorkerConfig=ERROR
 """
 
 
-class Connect(Service):
+class Connect(PortService):
     """A distributed worker, whose own Topics live on the cluster ``home``."""
 
     title = "Kafka Connect"
@@ -47,8 +47,7 @@ class Connect(Service):
         home: KafkaCluster,
         config: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__("connect", data_dir)
-        self.port = port
+        super().__init__("connect", data_dir, port)
         self.home = home
         self._config = dict(config or {})
         self._properties = self.dir / "connect.properties"
@@ -67,10 +66,6 @@ class Connect(Service):
             env=LEAN_ENV,
         )
         self.processes = [self.process]
-
-    @property
-    def address(self) -> str:
-        return f"{HOST}:{self.port}"
 
     @property
     def url(self) -> str:

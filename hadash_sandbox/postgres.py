@@ -17,7 +17,7 @@ from hadash_sandbox import processes
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
-from hadash_sandbox.service import Log, Service, waits_for_disk
+from hadash_sandbox.service import Log, PortService, waits_for_disk
 from hadash_sandbox.unprivileged import give, open_way, ordinary_user
 
 _VERSION = 18  # a data folder belongs to one major version, so this is not read from the package
@@ -37,7 +37,7 @@ _SETTINGS = {
 _NO_FSYNC = {"fsync": "off", "full_page_writes": "off"}
 
 
-class Postgres(Service):
+class Postgres(PortService):
     """One PostgreSQL server with a database `hadash`."""
 
     title = "PostgreSQL"
@@ -45,8 +45,7 @@ class Postgres(Service):
     database = "hadash"
 
     def __init__(self, data_dir: Path, port: int, password: str, log: Log = print) -> None:
-        super().__init__("postgres", data_dir)
-        self.port = port
+        super().__init__("postgres", data_dir, port)
         self.password = password
         self._log = log
         self._bin = _binaries()
@@ -64,10 +63,6 @@ class Postgres(Service):
             death_signal=signal.SIGQUIT,  # "immediate": takes its own children along
         )
         self.processes = [self.process]
-
-    @property
-    def address(self) -> str:
-        return f"{HOST}:{self.port}"
 
     @property
     def url(self) -> str:

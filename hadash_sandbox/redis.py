@@ -9,17 +9,16 @@ from pathlib import Path
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
-from hadash_sandbox.service import Service
+from hadash_sandbox.service import PortService
 
 
-class Redis(Service):
+class Redis(PortService):
     """One Redis server, whose append-only file keeps queued tasks over a restart."""
 
     title = "Redis"
 
     def __init__(self, data_dir: Path, port: int) -> None:
-        super().__init__("redis", data_dir)
-        self.port = port
+        super().__init__("redis", data_dir, port)
         self.process = Process(
             self.name,
             [
@@ -31,10 +30,6 @@ class Redis(Service):
             ready=self._answers,
         )
         self.processes = [self.process]
-
-    @property
-    def address(self) -> str:
-        return f"{HOST}:{self.port}"
 
     @property
     def url(self) -> str:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
 
 Log = Callable[[str], None]
@@ -69,3 +70,15 @@ class Service:
     def log_path(self, name: str | None = None) -> Path:
         """The log file of the server, or of the process ``name``."""
         return self.data_dir / "logs" / f"{name or self.name}.log"
+
+
+class PortService(Service):
+    """A server of one process, which listens on one port."""
+
+    def __init__(self, name: str, data_dir: Path, port: int) -> None:
+        super().__init__(name, data_dir)
+        self.port = port
+
+    @property
+    def address(self) -> str:
+        return f"{HOST}:{self.port}"

@@ -14,7 +14,7 @@ from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.java import LEAN_ENV, Java, pyspark_jars
 from hadash_sandbox.ports import HOST
 from hadash_sandbox.processes import Process
-from hadash_sandbox.service import Service, waits_for_disk
+from hadash_sandbox.service import PortService, waits_for_disk
 
 #: The user that owns hadash's nodes.
 _USER = "hadash"
@@ -75,7 +75,7 @@ rootLogger.appenderRef.console.ref = console
 LARGEST_PACKET = 4 << 20
 
 
-class ZooKeeper(Service):
+class ZooKeeper(PortService):
     """One standalone ZooKeeper server.
 
     :param password: of hadash's user, who alone has access to hadash's chroot.
@@ -87,8 +87,7 @@ class ZooKeeper(Service):
     def __init__(
         self, data_dir: Path, port: int, java: Java, password: str, config: Mapping[str, object] | None = None
     ) -> None:
-        super().__init__("zookeeper", data_dir)
-        self.port = port
+        super().__init__("zookeeper", data_dir, port)
         self._more = "".join(f"{name}={value}\n" for name, value in (config or {}).items())
         #: Access to hadash's chroot. Kafka's chroots beside it are open to everybody.
         self.access = Access(_USER, password)
@@ -115,11 +114,6 @@ class ZooKeeper(Service):
             env=LEAN_ENV,
         )
         self.processes = [self.process]
-
-    @property
-    def address(self) -> str:
-        """ZOOKEEPER_HOSTS."""
-        return f"{HOST}:{self.port}"
 
     def environment(self) -> dict[str, str]:
         """The environment variables with which a process of hadash connects to it."""

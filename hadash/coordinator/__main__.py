@@ -5,15 +5,12 @@ others take over when it is gone.
 from __future__ import annotations
 
 import logging
-import signal
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 from kazoo.client import KazooClient
 
 from hadash.bindings.client import connect
-from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
 from hadash.coordinator.discovery.http import KINDS, HttpDiscovery
 from hadash.coordinator.discovery.listing import Discovery
@@ -23,12 +20,10 @@ from hadash.coordinator.http_status import metrics, status
 from hadash.coordinator.partitions import PartitionCounter
 from hadash.coordinator.process import Coordinator, MakeDiscovery
 from hadash.coordinator.process_settings import CoordinatorSettings, read_object, read_token
+from hadash.coordinator.startup import exit_codes, stop_on_signals
 from hadash.telemetry import logs
 
 log = logging.getLogger("hadash.coordinator")
-
-#: Exit code for settings that cannot be used: to start again does not help.
-WRONG_SETTINGS = 2
 
 
 def discoveries(settings: CoordinatorSettings, client: KazooClient) -> MakeDiscovery:
@@ -57,40 +52,32 @@ def discoveries(settings: CoordinatorSettings, client: KazooClient) -> MakeDisco
     return over_http
 
 
-def main() -> int:
-    try:
+def main() -> None:
+    with exit_codes(log):
         logs.begin()
         settings = CoordinatorSettings.from_environment()
         token = read_token(settings.token_file, "HADASH_COORDINATOR_TOKEN_FILE")
         secrets = read_object(settings.consumer_file, "HADASH_COORDINATOR_CONSUMER_FILE")
         client = connect(bounded=True)
-    except ValueError as error:
-        log.error("%s", error)
-        return WRONG_SETTINGS
-    except StoreUnavailable as error:
-        log.error("%s", error)
-        return 1
     try:
-        counter = PartitionCounter(secrets, settings.kafka_seconds)
-        coordinator = Coordinator(client, settings, token, discoveries(settings, client), counter.count)
-        app = build_app(token, lambda: status(coordinator, settings.name), lambda: True, metrics(coordinator))
-        http = HttpSide(app, settings.http_host, settings.http_port)
-    except (ValueError, OSError) as error:
-        log.error("%s", error)
-        client.stop()
-        return WRONG_SETTINGS
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: coordinator.stop())
-    http.start()
-    log.info("Coordinator %s stands for election", settings.name)
-    try:
-        coordinator.run()
+        with exit_codes(log):
+            counter = PartitionCounter(secrets, settings.kafka_seconds)
+            coordinator = Coordinator(client, settings, token, discoveries(settings, client), counter.count)
+            app = build_app(
+                token, lambda: status(coordinator, settings.name), lambda: True, metrics(coordinator)
+            )
+            http = HttpSide(app, settings.http_host, settings.http_port)
+        stop_on_signals(coordinator.stop)
+        http.start()
+        log.info("Coordinator %s stands for election", settings.name)
+        try:
+            coordinator.run()
+        finally:
+            http.stop()
     finally:
-        http.stop()
         client.stop()
         client.close()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -15,6 +14,7 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.discovery.listing import Discovery
 from hadash.coordinator.documents import AssignmentDocument
 from hadash.coordinator.election import Candidate, Fence
+from hadash.coordinator.look_loop import LookLoop
 from hadash.coordinator.polling import Asking
 from hadash.coordinator.pool_coordinator import PoolCoordinator
 from hadash.coordinator.process_settings import CoordinatorSettings
@@ -30,7 +30,7 @@ Counts: TypeAlias = dict[str, dict[str, int | Explained]]
 MakeDiscovery = Callable[[str, Callable[[object], None]], Discovery]
 
 
-class Coordinator:
+class Coordinator(LookLoop):
     """Decides for all pools in turn, while no other coordinator does.
 
     Nothing that it knows has to survive it: the next one reads all from ZooKeeper.
@@ -47,14 +47,12 @@ class Coordinator:
         make_discovery: MakeDiscovery,
         count: Callable[[AssignmentDocument, str], int],
     ) -> None:
-        self._client = client
+        super().__init__(client)
         self._settings = settings
         self._token = token
         self._make_discovery = make_discovery
         self._count = count
         self._candidate = Candidate(client, settings.name, settings.url)
-        self._stop = threading.Event()
-        self._wake = threading.Event()
         #: Counts partitions: a cluster that does not answer must not hold up what is decided.
         self._counting = ThreadPoolExecutor(1, "counting")
         self._counts: Future[Counts] | None = None
@@ -67,32 +65,15 @@ class Coordinator:
         #: Why ZooKeeper is not known; NOTHING while it answers.
         self.away: Sentence = NOTHING
 
-    def wake(self, _event: object = None) -> None:
-        """Look at once: something may have changed."""
-        self._wake.set()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._wake.set()
-
-    def run(self) -> None:
-        """Decide until :meth:`stop` is called; then another coordinator may take over at once."""
-        self._client.add_listener(self.wake)
+    def end(self) -> None:
+        """Resign, so that another coordinator may take over at once."""
+        for pool in self.pools.values():
+            pool.asking.close()
+        self._counting.shutdown(wait=False, cancel_futures=True)
         try:
-            while not self._stop.is_set():
-                self._wake.clear()
-                self._wake.wait(self.look())
-        finally:
-            self._client.remove_listener(self.wake)
-            for pool in self.pools.values():
-                pool.asking.close()
-            self._counting.shutdown(wait=False, cancel_futures=True)
-            try:
-                self._candidate.resign()
-            except StoreUnavailable:
-                log.warning(
-                    "ZooKeeper does not answer: the next coordinator takes over when this session ends"
-                )
+            self._candidate.resign()
+        except StoreUnavailable:
+            log.warning("ZooKeeper does not answer: the next coordinator takes over when this session ends")
 
     def look(self) -> float:
         """Look at every pool once; return the seconds until the next look."""

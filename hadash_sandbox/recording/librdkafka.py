@@ -1,29 +1,31 @@
 """``python -m hadash_sandbox.recording.librdkafka BOOTSTRAP FILE``: librdkafka clients that run until SIGTERM.
 
-All run in this process. The file has one client a line, in the format of Clients.java.
+All run in this process. (The file: :mod:`.client_threads`.)
 """
 
 from __future__ import annotations
 
-import signal
-import sys
 import threading
-from pathlib import Path
 from typing import Any
 
 from confluent_kafka import Consumer, Producer, TopicPartition
+
+from hadash_sandbox.recording.client_threads import Client, run_all
 
 PARTITIONS = 3
 WRITE_SECONDS = 0.3
 END_SECONDS = 10.0
 
 
-def run(role: str, topic: str, config: dict[str, Any], stopping: threading.Event) -> None:
+def run(client: Client, stopping: threading.Event) -> None:
     """Run one client until ``stopping`` is set."""
-    if role in ("produce", "transact"):
-        _produce(topic, config, stopping, transacts=role == "transact")
+    config = {"bootstrap.servers": client.bootstrap, **client.settings}
+    if client.group:
+        config["group.id"] = client.group
+    if client.role in ("produce", "transact"):
+        _produce(client.topic, config, stopping, transacts=client.role == "transact")
     else:
-        _consume(role, topic, config, stopping)
+        _consume(client.role, client.topic, config, stopping)
 
 
 def _produce(topic: str, config: dict[str, Any], stopping: threading.Event, *, transacts: bool) -> None:
@@ -52,22 +54,5 @@ def _consume(role: str, topic: str, config: dict[str, Any], stopping: threading.
     consumer.close()
 
 
-def main() -> None:
-    bootstrap, path = sys.argv[1:]
-    stopping = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
-    threads = []
-    for line in Path(path).read_text().splitlines():
-        role, topic, group, *settings = line.split("\t")
-        config = {"bootstrap.servers": bootstrap} | dict(setting.split("=", 1) for setting in settings)
-        if group:
-            config["group.id"] = group
-        threads.append(threading.Thread(target=run, args=(role, topic, config, stopping)))
-        threads[-1].start()
-    for thread in threads:
-        thread.join()
-
-
 if __name__ == "__main__":
-    main()
+    run_all(run)

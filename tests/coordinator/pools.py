@@ -171,7 +171,7 @@ class RunningMember:
 
     def die(self, board: Board) -> None:
         """As by SIGKILL: nothing is read, said or given back from now on; ZooKeeper notices when the session ends."""
-        self.member._close = self.member._http.stop  # type: ignore[method-assign]
+        self.member.end = self.member._http.stop  # type: ignore[method-assign]
         self.member.stop()
         self._thread.join(30 * SLOWER)
         assert not self._thread.is_alive()

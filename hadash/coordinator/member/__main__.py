@@ -7,19 +7,15 @@ from __future__ import annotations
 import argparse
 import importlib
 import logging
-import signal
 import sys
 from pathlib import Path
 
-from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.member.process import PoolMember
 from hadash.coordinator.member.topic_reader import Handle
+from hadash.coordinator.startup import exit_codes, stop_on_signals
 from hadash.telemetry import logs
 
 log = logging.getLogger("hadash.coordinator.member")
-
-#: Exit code for settings that cannot be used: to start again does not help.
-WRONG_SETTINGS = 2
 
 
 def named(path: str) -> Handle:
@@ -35,27 +31,19 @@ def named(path: str) -> Handle:
     return handle
 
 
-def main() -> int:
+def main() -> None:
     parser = argparse.ArgumentParser(
         prog="python -m hadash.coordinator.member", description="Run a member of a pool of consumers."
     )
     parser.add_argument("handle", help="what is done with each record: package.module:function")
     arguments = parser.parse_args()
     sys.path.insert(0, str(Path.cwd()))
-    try:
+    with exit_codes(log):
         logs.begin()
         member = PoolMember.from_environment(named(arguments.handle))
-    except (ValueError, OSError) as error:
-        log.error("%s", error)
-        return WRONG_SETTINGS
-    except StoreUnavailable as error:
-        log.error("%s", error)
-        return 1
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: member.stop())
+    stop_on_signals(member.stop)
     member.run()
-    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

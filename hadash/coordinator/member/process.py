@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Self
@@ -14,6 +13,7 @@ from kazoo.client import KazooClient
 from hadash.bindings.client import connect, reaching
 from hadash.bindings.errors import NameTaken, StoreUnavailable
 from hadash.coordinator.http_side import HttpSide, build_app
+from hadash.coordinator.look_loop import LookLoop
 from hadash.coordinator.member.assigned import Wanted, wanted
 from hadash.coordinator.member.registration import Registration
 from hadash.coordinator.member.topic_reader import Handle, Reader, TopicReader
@@ -36,7 +36,7 @@ TAKEN_SECONDS = 0.5
 CLOSE_SECONDS = 30.0
 
 
-class PoolMember:
+class PoolMember(LookLoop):
     """A member of a pool.
 
     :param client: a connected client whose commands time out; it is stopped with the member.
@@ -46,11 +46,9 @@ class PoolMember:
     def __init__(
         self, client: KazooClient, settings: MemberSettings, token: str, make_reader: MakeReader
     ) -> None:
-        self._client = client
+        super().__init__(client)
         self._settings = settings
         self._make_reader = make_reader
-        self._wake = threading.Event()
-        self._stop = threading.Event()
         app = build_app(token, self.status, self.is_well)
         self._http = HttpSide(app, settings.http_host, settings.http_port)
         host = settings.http_advertised_host or settings.http_host
@@ -87,27 +85,12 @@ class PoolMember:
 
     # -- the life of the process -----------------------------------------------------------------------------------
 
-    def wake(self, _event: object = None) -> None:
-        """Look at once: something may have changed."""
-        self._wake.set()
-
-    def stop(self) -> None:
-        self._stop.set()
-        self._wake.set()
-
     def run(self) -> None:
-        """Follow the assignments until :meth:`stop` is called; then stop reading, commit, and leave."""
         self._http.start()
-        self._client.add_listener(self.wake)
-        try:
-            while not self._stop.is_set():
-                self._wake.clear()
-                self._wake.wait(self.look())
-        finally:
-            self._client.remove_listener(self.wake)
-            self._close()
+        super().run()
 
-    def _close(self) -> None:
+    def end(self) -> None:
+        """Stop reading, commit, and leave."""
         deadline = time.monotonic() + CLOSE_SECONDS
         for reader in self._readers.values():
             reader.stop()

@@ -10,7 +10,7 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import render
 from django.views.decorators.http import require_GET
 
-from hadash.dashboard import pool_changes
+from hadash.dashboard import change_rows, pool_changes
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import REQUEST_FIELDS, Fields, order_of, part_order
 from hadash.dashboard.views.common import paged, part_of, searched, user_of
@@ -155,9 +155,7 @@ def _csv_row(switch: Switch) -> tuple[Any, ...]:
     )
 
 
-_CHANGES_CSV = (
-    "key", "pair", "appid", "identities", "status", "reason", "requested_by", "requested_at", "decided_by", "ended_at",
-)  # fmt: skip
+_CHANGES_CSV = ("key", "pair", "appid", "identities", *change_rows.COLUMNS)
 
 
 def _change_csv_row(change: BindingChange) -> tuple[Any, ...]:
@@ -166,12 +164,7 @@ def _change_csv_row(change: BindingChange) -> tuple[Any, ...]:
         change.pair.name,
         change.appid,
         list(map(str, change.the_edits)),
-        change.status,
-        change.reason,
-        change.requested_by.get_username(),
-        change.requested_at,
-        change.decided_by.get_username() if change.decided_by else None,
-        change.ended_at,
+        *change_rows.cells_of(change),
     )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal
 
-from hadash.machines import Machine
+from hadash.machines import Machine, decisions
 from hadash.sentences import NOTHING, Sentence, say
 
 
@@ -67,12 +67,7 @@ class Event(StrEnum):
 
 #: status × event → status. An event that is not named here is refused, and the status stays.
 MOVES: dict[Status, dict[Event, Status]] = {
-    Status.AWAITING_APPROVAL: {
-        Event.APPROVE: Status.APPROVED,
-        Event.DECLINE: Status.DECLINED,
-        Event.CANCEL: Status.CANCELLED,
-        Event.EXPIRE: Status.EXPIRED,
-    },
+    Status.AWAITING_APPROVAL: decisions(Status, Event),
     Status.APPROVED: {
         Event.RUN: Status.RUNNING,
         Event.CANCEL: Status.CANCELLED,
