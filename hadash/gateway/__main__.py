@@ -118,10 +118,10 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
             "HADASH_GATEWAY_STATE is not set: this Gateway cannot tell a ZooKeeper that was emptied or put back "
             "while it was down."
         )
-    loop.add_signal_handler(signal.SIGHUP, gateway.certificates.look)
+    loop.add_signal_handler(signal.SIGHUP, gateway.context.certificates.look)
 
     def on_change(update: Update) -> None:
-        loop.call_soon_threadsafe(gateway.binding_applier.update, update)
+        loop.call_soon_threadsafe(gateway.context.binding_applier.update, update)
 
     superseded: list[NameTaken] = []
 
@@ -137,7 +137,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
 
     def on_forgotten(epoch: int | None) -> None:
         """Join again after a restore, which brings no live members back, so that switches wait for this Gateway."""
-        loop.call_soon_threadsafe(gateway.binding_applier.forgotten, epoch)
+        loop.call_soon_threadsafe(gateway.context.binding_applier.forgotten, epoch)
         if epoch is None:
             client.handler.spawn(join_again)
 
@@ -153,8 +153,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         ) from None
     # Become a member before serving clients: a switch must not overlook this Gateway.
     try:
-        gateway.binding_applier.inherit(await asyncio.to_thread(member.predecessor))
-        await asyncio.to_thread(member.join, gateway.binding_applier.applied.report)
+        gateway.context.binding_applier.inherit(await asyncio.to_thread(member.predecessor))
+        await asyncio.to_thread(member.join, gateway.context.binding_applier.applied.report)
     except NameTaken as error:
         raise StartError(str(error)) from None
 
@@ -162,8 +162,8 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         """Become a member again in a new session, which has lost the ephemeral node. Traffic continues in any case,
         unless another process has the name."""
         log.warning("ZooKeeper connection: %s", state)
-        gateway.health.zookeeper_connected = state == KazooState.CONNECTED
-        if gateway.health.zookeeper_connected:
+        gateway.context.health.zookeeper_connected = state == KazooState.CONNECTED
+        if gateway.context.health.zookeeper_connected:
             client.handler.spawn(join_again)
 
     client.add_listener(on_state)
@@ -177,7 +177,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         raise StartError(f"The Gateway cannot listen ({error}). Choose a free HADASH_GATEWAY_PORT.") from None
     for name in clusters:
         # A watch begins with a read that is repeated until ZooKeeper answers: not where clients are served.
-        gateway.spawn(asyncio.to_thread(_follow_cluster, client, name, gateway, loop))
+        gateway.context.spawn(asyncio.to_thread(_follow_cluster, client, name, gateway, loop))
 
     config = uvicorn.Config(
         build_app(gateway.context),
@@ -198,7 +198,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     gc.set_threshold(*GC_THRESHOLDS)
     say_ready()
     await stop.wait()
-    gateway.health.stopping = True
+    gateway.context.health.stopping = True
     client.remove_listener(on_state)
     admin.should_exit = True
     if superseded:
@@ -209,7 +209,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     await gateway.stop()
     await serving
     # A switch need not wait for a Gateway that was stopped on purpose, only for clients of it that may come back.
-    await asyncio.to_thread(member.leave, gateway.binding_applier.departure())
+    await asyncio.to_thread(member.leave, gateway.context.binding_applier.departure())
 
 
 async def _give_way(gateway: Gateway, member: Member) -> None:

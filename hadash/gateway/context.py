@@ -1,6 +1,6 @@
 """The objects that the parts of one Gateway share: created once, handed to each part, and never replaced.
 
-None of them knows its users. :mod:`hadash.gateway.server` creates them and defines the order.
+None of them knows its users. :mod:`hadash.gateway.wiring` creates them and defines the order.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hadash.bindings.model import Broker, PairDescription
+from hadash.bindings.model import PairDescription
+from hadash.gateway.background import Background
+from hadash.gateway.brokers.cluster_versions import ClusterVersions
 from hadash.gateway.brokers.nodes import NodeMap
 from hadash.gateway.brokers.upstreams import Upstreams
 from hadash.gateway.clients.binding_applier import BindingApplier
@@ -23,9 +25,11 @@ from hadash.gateway.clients.unauthenticated import Unauthenticated
 from hadash.gateway.health import Health
 from hadash.gateway.listeners.certificates import Certificates
 from hadash.gateway.listeners.listener import Listener
+from hadash.gateway.ports import Ports
 from hadash.gateway.protocol.versions import CachedAnswers
 from hadash.gateway.reporting.durations import Durations
 from hadash.gateway.reporting.lake import AccessReports
+from hadash.gateway.reporting.log_limit import Notes
 from hadash.gateway.reporting.traffic import Traffic
 from hadash.gateway.rules.table import BindingTable
 from hadash.gateway.settings import GatewaySettings
@@ -44,15 +48,14 @@ class GatewayContext:
     settings: GatewaySettings
     pair: PairDescription
     loop: asyncio.AbstractEventLoop
-    #: Runs a coroutine in the background; it ends with the Gateway.
-    spawn: Callable[[Any], asyncio.Task[Any]]
+    background: Background
     timer: Timer
     slices: Slices
     listener: Listener
     table: BindingTable
     nodes: NodeMap
-    #: The API versions that clients are told they may use.
-    versions: CachedAnswers
+    ports: Ports
+    cluster_versions: ClusterVersions
     health: Health
     traffic: Traffic
     access_reports: AccessReports
@@ -78,10 +81,17 @@ class GatewayContext:
     clients: Clients[Any]
     connections: Connections
     unauthenticated: Unauthenticated
-    #: Learns a cluster's brokers from a METADATA answer that passes through.
-    learn_brokers: Callable[[str, tuple[Broker, ...]], None]
-    #: Logs once something that an operator should fix.
-    note_once: Callable[[str], None]
+    notes: Notes
+
+    @property
+    def spawn(self) -> Callable[[Any], asyncio.Task[Any]]:
+        """Runs a coroutine in the background; it ends with the Gateway."""
+        return self.background.spawn
+
+    @property
+    def versions(self) -> CachedAnswers:
+        """The API versions that clients are told they may use."""
+        return self.cluster_versions.answers
 
     @property
     def certificates(self) -> Certificates:

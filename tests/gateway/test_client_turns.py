@@ -67,11 +67,11 @@ def write(acks: int, value: bytes = b"x") -> bytes:
 
 async def signed_in(gateway: Gateway) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, Client]:
     """A client whose first request, a HEARTBEAT, has no answer."""
-    before = set(gateway.clients)
+    before = set(gateway.context.clients)
     reader, writer = await connect(gateway)
     writer.write(HEARTBEAT)
-    await comes_about(lambda: set(gateway.clients) - before, "a signed-in client")
-    (client,) = set(gateway.clients) - before
+    await comes_about(lambda: set(gateway.context.clients) - before, "a signed-in client")
+    (client,) = set(gateway.context.clients) - before
     return reader, writer, client
 
 
@@ -82,8 +82,8 @@ class Rounds:
         self.answered: dict[int, int] = {}
         self._round = 0
         self._loop = asyncio.get_running_loop()
-        self._real = gateway.versions.answer
-        monkeypatch.setattr(gateway.versions, "answer", self._answer)
+        self._real = gateway.context.versions.answer
+        monkeypatch.setattr(gateway.context.versions, "answer", self._answer)
         self._next()
 
     def _next(self) -> None:
@@ -119,7 +119,7 @@ async def test_answers_behind_one_that_does_not_come_are_few(gateway: Gateway) -
     """They wait for it, and hold memory."""
     _, writer, client = await signed_in(gateway)
     writer.write(FLOOD)
-    most = gateway.settings.max_unanswered
+    most = gateway.context.settings.max_unanswered
     await comes_about(lambda: len(client.connection.replies) == most, "as many answers as may wait")
     for _ in range(100):
         await asyncio.sleep(0)
@@ -151,7 +151,7 @@ class TestOneWhoHangsUp:
         await comes_about(lambda: client.connection.gone, "the client's leaving")
         for turn in turns:
             turn()  # type: ignore[operator]
-        await comes_about(lambda: client not in set(gateway.clients), "the end of the connection")
+        await comes_about(lambda: client not in set(gateway.context.clients), "the end of the connection")
         assert broker.taken(ApiKey.PRODUCE) == REQUESTS_PER_TURN
 
 
@@ -186,7 +186,7 @@ class TestLargeRequests:
             quick[1].write(self.LARGE)
             await comes_about(lambda: broker.taken(ApiKey.PRODUCE) == 1, "the write of the other")
             assert await is_cut(slow[0])
-            assert gateway.traffic.refused == {"partial frame": 1}
+            assert gateway.context.traffic.refused == {"partial frame": 1}
 
     async def test_who_hangs_up_gives_the_room_back(self, broker: SilentBroker) -> None:
         async with own_gateway(broker.port, **SETTINGS, max_partial_bytes=400_000) as gateway:
@@ -214,7 +214,7 @@ async def test_one_who_does_not_read_gets_no_more_answers(
         rounds = Rounds(gateway, monkeypatch)
         writer.transport.pause_reading()
         sending = asyncio.create_task(_send_all(writer, ASK * 1_000_000))
-        (client,) = gateway.clients.of(APPID)
+        (client,) = gateway.context.clients.of(APPID)
         await comes_about(lambda: client.connection.slow, "an answer too many")
         before = rounds.total
         for _ in range(100):

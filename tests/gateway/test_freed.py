@@ -76,14 +76,14 @@ class Watched:
     def __init__(self, gateway: Gateway, monkeypatch: pytest.MonkeyPatch) -> None:
         self.left: weakref.WeakSet[ClientConnection] = weakref.WeakSet()
         self.accepted = 0
-        real = gateway.connections.accepted
+        real = gateway.context.connections.accepted
 
         def accepted(connection: ClientConnection) -> None:
             self.left.add(connection)
             self.accepted += 1
             real(connection)
 
-        monkeypatch.setattr(gateway.connections, "accepted", accepted)
+        monkeypatch.setattr(gateway.context.connections, "accepted", accepted)
 
     async def are_freed(self) -> None:
         await comes_about(
@@ -118,7 +118,7 @@ async def test_of_a_stranger(
 ) -> None:
     watched = Watched(gateway, monkeypatch)
     for _ in range(CONNECTIONS):
-        await visit(gateway.settings.port, data, reset=reset)
+        await visit(gateway.context.settings.port, data, reset=reset)
     await watched.are_freed()
 
 
@@ -134,7 +134,7 @@ async def test_of_a_stranger_that_shakes_no_hands(
     ) as gateway:
         watched = Watched(gateway, monkeypatch)
         for _ in range(CONNECTIONS):
-            await visit(gateway.settings.port, data)
+            await visit(gateway.context.settings.port, data)
         await watched.are_freed()
 
 
@@ -161,10 +161,12 @@ async def test_of_a_client(
     """Also of one that leaves before its broker has answered."""
     watched = Watched(serving, monkeypatch)
     for _ in range(CONNECTIONS):
-        with socket.create_connection(("127.0.0.1", serving.settings.port)) as client:
-            before = serving.traffic.sign_ins
+        with socket.create_connection(("127.0.0.1", serving.context.settings.port)) as client:
+            before = serving.context.traffic.sign_ins
             client.sendall(data)
-            await comes_about(lambda before=before: serving.traffic.sign_ins > before, "a served client")
+            await comes_about(
+                lambda before=before: serving.context.traffic.sign_ins > before, "a served client"
+            )
             if reset:
                 client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     await watched.are_freed()
@@ -174,6 +176,6 @@ async def test_what_a_client_wrote_that_is_cut_while_it_signs_in_is_passed_on(
     serving: Gateway, broker: SilentBroker
 ) -> None:
     """Nobody would send it again: it asked for no answer."""
-    await visit(serving.settings.port, write(acks=0), reset=True)
+    await visit(serving.context.settings.port, write(acks=0), reset=True)
     await comes_about(lambda: broker.taken(ApiKey.PRODUCE), "the write")
-    await comes_about(lambda: not serving.connections, "the end of the connection")
+    await comes_about(lambda: not serving.context.connections, "the end of the connection")

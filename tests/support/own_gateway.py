@@ -89,7 +89,7 @@ async def own_gateway(broker: int = _NOBODY, **settings: object) -> AsyncIterato
 
 async def connect(gateway: Gateway) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     """A connection of somebody who is not known."""
-    return await asyncio.open_connection("127.0.0.1", gateway.settings.port)
+    return await asyncio.open_connection("127.0.0.1", gateway.context.settings.port)
 
 
 async def comes_about(look: Callable[[], object], what: str) -> None:

@@ -37,3 +37,23 @@ class LogLimit:
             self._log.warning(line, *values)
         else:
             self._left_out += 1
+
+
+#: How many different notes are logged; further ones are dropped: a log that repeats itself for each client helps
+#: nobody.
+MAX_NOTES = 1000
+
+
+class Notes:
+    """Warnings of which each is logged once: what an operator should fix."""
+
+    def __init__(self, log: logging.Logger, most: int = MAX_NOTES) -> None:
+        self._log = log
+        self._most = most
+        self._noted: set[str] = set()
+
+    def once(self, what: str) -> None:
+        """Log ``what``, unless it was logged before."""
+        if what not in self._noted and len(self._noted) < self._most:
+            self._noted.add(what)
+            self._log.warning("%s", what)

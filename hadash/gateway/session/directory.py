@@ -133,7 +133,7 @@ class Directory:
         return answer
 
     def _merge(self, reply: Reply | LaterReply, every: bool, answer: metadata.Answer) -> None:
-        self._context.learn_brokers(self._cluster, answer.brokers)
+        self._context.ports.learn(self._cluster, answer.brokers)
         away = self._away(answer, every)
         if not away:
             self._answer(reply, answer, {})
@@ -226,7 +226,7 @@ class Directory:
 
     def _cannot_ask(self, clusters: Iterable[str]) -> None:
         for cluster in clusters:
-            self._context.note_once(
+            self._context.notes.once(
                 f"{self._appid} has Topics or groups on both clusters, and there is no account to look them up on "
                 f"{cluster} with: set HADASH_GATEWAY_ACCOUNTS"
             )
