@@ -10,8 +10,9 @@ from kazoo.client import KazooClient
 
 from hadash.bindings import layout
 from hadash.coordinator.election import leader
+from hadash.coordinator.pool_view import Assigned
 from hadash.coordinator.states import State
-from hadash.coordinator.store import Assigned, PoolStore
+from hadash.coordinator.store import PoolStore
 from hadash_sandbox import ports
 from hadash_sandbox.demo import ROOT
 from hadash_sandbox.processes import Process

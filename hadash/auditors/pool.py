@@ -7,7 +7,8 @@ import logging
 from kazoo.client import KazooClient
 
 from hadash.auditors.models import AuditedPartition
-from hadash.coordinator.store import PoolError, PoolStore
+from hadash.coordinator.pool_view import PoolError
+from hadash.coordinator.store import PoolStore
 from hadash.inventory.models import Pair
 from hadash.kafka.errors import KafkaError
 from hadash.mirroring.models import Mirror

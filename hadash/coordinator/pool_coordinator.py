@@ -15,10 +15,11 @@ from hadash.coordinator.discovery.listing import Discovery, DiscoveryUnavailable
 from hadash.coordinator.documents import NOBODY, Partitions
 from hadash.coordinator.election import Fence
 from hadash.coordinator.polling import Asking
+from hadash.coordinator.pool_view import Assigned, PoolError, PoolView
 from hadash.coordinator.process_settings import CoordinatorSettings
 from hadash.coordinator.stability import Settling, Weights
 from hadash.coordinator.states import Event, State
-from hadash.coordinator.store import Assigned, PoolError, PoolStore, PoolView
+from hadash.coordinator.store import PoolStore
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.sentences import NOTHING, Explained, Sentence, say
 

@@ -17,8 +17,9 @@ from hadash.coordinator.election import Candidate, Fence
 from hadash.coordinator.look_loop import LookLoop
 from hadash.coordinator.polling import Asking
 from hadash.coordinator.pool_coordinator import PoolCoordinator
+from hadash.coordinator.pool_view import pools
 from hadash.coordinator.process_settings import CoordinatorSettings
-from hadash.coordinator.store import PoolStore, pools
+from hadash.coordinator.store import PoolStore
 from hadash.sentences import NOTHING, Explained, Sentence
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,8 @@ from typing import Any
 from hadash.coordinator.documents import AssignmentDocument, DocumentError
 from hadash.coordinator.holding import Hold
 from hadash.coordinator.pool import PoolSettings
-from hadash.coordinator.store import PoolError, PoolStore, PoolView, still_reads
+from hadash.coordinator.pool_view import PoolError, PoolView
+from hadash.coordinator.store import PoolStore, still_reads
 from hadash.coordinator.strategies import STRATEGIES
 from hadash.sentences import NOTHING, Sentence, say
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from hadash.coordinator.store import PoolView
+from hadash.coordinator.pool_view import PoolView
 from hadash.inventory.by_address import cluster_of
 from hadash.inventory.models import Cluster, Pair
 

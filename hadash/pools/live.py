@@ -15,7 +15,8 @@ from kazoo.exceptions import NoNodeError
 from hadash.bindings import layout
 from hadash.bindings.client import reaching
 from hadash.coordinator.election import Leader, leader
-from hadash.coordinator.store import PoolError, PoolStore, PoolView, pools
+from hadash.coordinator.pool_view import PoolError, PoolView, pools
+from hadash.coordinator.store import PoolStore
 from hadash.identity.names import decode
 from hadash.inventory.gateways import ask_json
 from hadash.sentences import NOTHING, Explained, Sentence, say

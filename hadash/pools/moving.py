@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from django.db.models import Q
 
-from hadash.coordinator.store import PoolView
+from hadash.coordinator.pool_view import PoolView
 from hadash.inventory.by_address import cluster_of
 from hadash.inventory.models import Cluster, Pair
 from hadash.pools.actions import Action, Change

@@ -18,7 +18,8 @@ from hadash.accounts.roles import OPERATE, may
 from hadash.audit import reasons
 from hadash.audit.models import record
 from hadash.changes import Status
-from hadash.coordinator.store import PoolView, still_has
+from hadash.coordinator.pool_view import PoolView
+from hadash.coordinator.store import still_has
 from hadash.inventory.models import Pair
 from hadash.pools.actions import Action, Change, against
 from hadash.pools.models import PoolChange, digest_of

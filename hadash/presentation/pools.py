@@ -19,8 +19,8 @@ from hadash.accounts.roles import DECIDE, VIEW, may, on_pairs, pairs_where
 from hadash.bindings.errors import BindingError
 from hadash.coordinator.documents import Partitions
 from hadash.coordinator.pool import Isolation, PoolSettings
+from hadash.coordinator.pool_view import Assigned, PoolView
 from hadash.coordinator.states import State as Standing
-from hadash.coordinator.store import Assigned, PoolView
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster, Pair
 from hadash.joined import with_names

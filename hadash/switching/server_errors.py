@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hadash.bindings.errors import BindingError
 from hadash.coordinator.documents import DocumentError
-from hadash.coordinator.store import PoolError
+from hadash.coordinator.pool_view import PoolError
 from hadash.inventory.gateways import GatewaySilent
 from hadash.kafka.errors import ConnectError, KafkaError
 from hadash.mirroring.services import MirrorError

@@ -20,10 +20,11 @@ from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
 from hadash.coordinator.documents import AssignmentDocument
 from hadash.coordinator.member.process import PoolMember
 from hadash.coordinator.member.topic_reader import Reading
+from hadash.coordinator.pool_view import PoolView
 from hadash.coordinator.process import Coordinator
 from hadash.coordinator.process_settings import CoordinatorSettings, MemberSettings
 from hadash.coordinator.states import State
-from hadash.coordinator.store import PoolStore, PoolView
+from hadash.coordinator.store import PoolStore
 
 POOL, TOKEN = "audit", "a token of sixteen characters and more"
 CONSUMER = {"bootstrap.servers": "kafka:9092", "group.id": "audit"}

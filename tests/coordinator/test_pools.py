@@ -11,8 +11,8 @@ from support.waiting import SLOWER, eventually
 from support.zookeeper import expire_session
 
 from hadash.coordinator.pool import PoolSettings
+from hadash.coordinator.pool_view import PoolError
 from hadash.coordinator.states import State
-from hadash.coordinator.store import PoolError
 
 from .pools import World
 

@@ -24,7 +24,7 @@ from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.discovery.ephemeral import EphemeralDiscovery
 from hadash.coordinator.discovery.listing import DiscoveryUnavailable
 from hadash.coordinator.pool import PoolSettings
-from hadash.coordinator.store import PoolError
+from hadash.coordinator.pool_view import PoolError
 from hadash.coordinator.strategies import STRATEGIES
 from hadash_sandbox.java import find_java
 from hadash_sandbox.zookeeper import ZooKeeper

@@ -16,7 +16,8 @@ from hadash.bindings import layout
 from hadash.coordinator.documents import AssignmentDocument
 from hadash.coordinator.member.assigned import wanted
 from hadash.coordinator.pool import Isolation
-from hadash.coordinator.store import PoolError, PoolStore
+from hadash.coordinator.pool_view import PoolError
+from hadash.coordinator.store import PoolStore
 from hadash.coordinator.watched import Watched
 
 pytestmark = pytest.mark.stack

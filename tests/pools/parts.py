@@ -13,8 +13,8 @@ import pytest
 from hadash.coordinator.documents import AssignmentDocument, StateDocument
 from hadash.coordinator.election import Leader
 from hadash.coordinator.pool import Isolation, PoolSettings
+from hadash.coordinator.pool_view import Assigned, PoolView
 from hadash.coordinator.states import State
-from hadash.coordinator.store import Assigned, PoolView
 from hadash.pools.actions import Action, Change
 from hadash.pools.live import Pools, Said
 from hadash.pools.models import PoolChange, digest_of

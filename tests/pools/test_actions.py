@@ -12,7 +12,8 @@ from hadash.coordinator import store as store_module
 from hadash.coordinator.holding import Hold
 from hadash.coordinator.member.registration import Registration
 from hadash.coordinator.pool import Isolation, PoolSettings
-from hadash.coordinator.store import PoolError, PoolStore
+from hadash.coordinator.pool_view import PoolError
+from hadash.coordinator.store import PoolStore
 from hadash.pools.actions import SPECS, Action, Change, against, write
 from hadash.pools.live import view_of
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hadash.coordinator.member.topic_reader import Reading
-from hadash.coordinator.store import Assigned, PoolView
+from hadash.coordinator.pool_view import Assigned, PoolView
 
 
 @dataclass(frozen=True, slots=True)

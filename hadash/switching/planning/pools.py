@@ -10,7 +10,8 @@ from kazoo.client import KazooClient
 
 from hadash.auditors.pool import BEGIN as OF_AUDITORS
 from hadash.bindings.errors import StoreUnavailable
-from hadash.coordinator.store import PoolStore, pools
+from hadash.coordinator.pool_view import pools
+from hadash.coordinator.store import PoolStore
 from hadash.inventory.by_address import cluster_of
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Pair

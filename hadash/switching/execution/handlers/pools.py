@@ -7,8 +7,9 @@ from typing import Any
 
 from hadash.bindings.errors import StoreUnavailable
 from hadash.coordinator.election import leader
+from hadash.coordinator.pool_view import Assigned, PoolError, PoolView
 from hadash.coordinator.states import State
-from hadash.coordinator.store import Assigned, PoolError, PoolStore, PoolView
+from hadash.coordinator.store import PoolStore
 from hadash.inventory.by_address import cluster_of
 from hadash.inventory.gateways import zookeeper
 from hadash.inventory.models import Cluster
