@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Set
+from collections.abc import Set
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 from hadash.bindings.model import Binding, BindingState
-from hadash.gateway.brokers.nodes import Node
 from hadash.gateway.brokers.upstream import introduce_in_line
 from hadash.gateway.clients.libraries import Library
 from hadash.gateway.clients.members import ConnectionMembers, HeldHeartbeat
@@ -23,57 +22,17 @@ from hadash.gateway.rules.pending_retries import seconds_expected
 from hadash.gateway.rules.refusals import is_incremental, refuse
 from hadash.gateway.rules.verdicts import Verdict, judge
 from hadash.gateway.session.client_auth import SignInAgain, software_of
+from hadash.gateway.session.its_connection import ItsConnection
 from hadash.gateway.session.lingering import writes_answered
 from hadash.gateway.session.parked import Parked, is_unacknowledged
 from hadash.gateway.session.relay import Relay
-from hadash.gateway.session.states import CLIENT, ClientState, HeldUpBy, Line, Step
+from hadash.gateway.session.states import CLIENT, ClientState, HeldUpBy, Step
 from hadash.gateway.virtual import unasked
 from hadash.gateway.virtual.rewrite import without_session
-from hadash.gateway.waiting.replies import ReplyQueue
 from hadash.gateway.waiting.timing_wheel import Entry
 from hadash.identity.names import printable
 
 log = logging.getLogger(__name__)
-
-
-class ItsConnection(Protocol):
-    """The parts of a client's connection that the client needs."""
-
-    @property
-    def host(self) -> str: ...
-
-    @property
-    def node(self) -> Node | None: ...
-
-    @property
-    def replies(self) -> ReplyQueue: ...
-
-    @property
-    def line(self) -> Line: ...
-
-    @property
-    def gone(self) -> bool: ...
-
-    @property
-    def slow(self) -> bool: ...
-
-    def go_on(self) -> None: ...
-
-    def guard(self, action: Callable[[], None]) -> None: ...
-
-    def named(self, client_id: str) -> None: ...
-
-    def still_there(self) -> bool: ...
-
-    def turned_away(self, reason: str, why: str) -> None: ...
-
-    def leave(self) -> None: ...
-
-    def let_go(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def close_when_answered(self) -> None: ...
 
 
 class Client:
@@ -338,53 +297,80 @@ class Client:
         """
         request = parse_request(frame)
         if request.kind is ApiKey.API_VERSIONS:
-            if software := software_of(request):
-                self.signed.library, self.signed.library_version = software
-                self._say_library()
-                introduce_in_line(self.relay.upstream, request.client_id, *software)
-            self.relay.replies.open().complete(self.context.versions.answer(request))
+            self._tell_versions(request)
             return True
-        if not request.supported:
-            raise NotServed(f"{request.kind.name} version {request.version} is not served here")
-        if request.kind in TRANSACTIONS and not self.context.transactions:
-            raise NotServed(f"{request.kind.name}; hadash does not move transactions")
+        self._check_served(request)
         if request.client_id != self.signed.client_id and not self._signs_in_as_before(request):
-            if self.signed.client_id or self.state is not ClientState.NEW:
-                raise MalformedFrame(f"the client.id changes to {request.client_id!r} on one connection")
-            self.connection.named(request.client_id)
+            self._is_named(request.client_id)
             return False  # the client that takes over handles it
         if self.state is ClientState.NEW:
             self.state = CLIENT.after(self.state, Step.BEGIN)
-        if request.kind is ApiKey.OFFSET_COMMIT:
-            request = unasked.commit(request)
-        elif request.kind is ApiKey.FETCH:
-            request = unasked.without_rack(request)
-        if request.kind is ApiKey.PRODUCE:
-            message: Any = read_produce(request)
-            self._refuse_transaction(message)
-            if self._must_wait_for_room() or self._must_wait_to_open(message):
-                return False
-        elif request.kind is ApiKey.FETCH and not (self.resolver.by_request or self.context.redirects):
-            message = None
-        else:
-            message = decode_request(request)
+        request = unasked.as_served(request)
+        message = self._read(request)
+        if request.kind is ApiKey.PRODUCE and (
+            self._must_wait_for_room() or self._must_wait_to_open(message)
+        ):
+            return False
         if self._has_waited and not (self.connection.still_there() or is_unacknowledged(request, message)):
             # The client has sent it again elsewhere, and both would be written.
             self.connection.leave()
             return True
         self.relay.observer.request(request.kind, len(frame))
+        self._handle(request, message, arrived)
+        return True
+
+    def _tell_versions(self, request: Request) -> None:
+        """Answer with the versions that both clusters serve; the request may name the client's library."""
+        if software := software_of(request):
+            self.signed.library, self.signed.library_version = software
+            self._say_library()
+            introduce_in_line(self.relay.upstream, request.client_id, *software)
+        self.relay.replies.open().complete(self.context.versions.answer(request))
+
+    def _check_served(self, request: Request) -> None:
+        """:raises NotServed: the Gateway does not serve such requests."""
+        if not request.supported:
+            raise NotServed(f"{request.kind.name} version {request.version} is not served here")
+        if request.kind in TRANSACTIONS and not self.context.transactions:
+            raise NotServed(f"{request.kind.name}; hadash does not move transactions")
+
+    def _is_named(self, client_id: str) -> None:
+        """Let the client be served under the client.id that its first request has: it signed in without one.
+
+        :raises MalformedFrame: it has another one already, or was served without one.
+        """
+        if self.signed.client_id or self.state is not ClientState.NEW:
+            raise MalformedFrame(f"the client.id changes to {client_id!r} on one connection")
+        self.connection.named(client_id)
+
+    def _read(self, request: Request) -> Any:
+        """Return the request's values; ``None`` for a FETCH that goes on as it came.
+
+        :raises WireError: it cannot be read. :raises NotServed: it writes in a transaction.
+        """
+        if request.kind is ApiKey.PRODUCE:
+            produced = read_produce(request)
+            if produced.transactional_id and not self.context.transactions:
+                raise NotServed("a transactional PRODUCE; hadash does not move transactions")
+            return produced
+        if request.kind is ApiKey.FETCH and not (self.resolver.by_request or self.context.redirects):
+            return None
+        return decode_request(request)
+
+    def _handle(self, request: Request, message: Any, arrived: float) -> None:
+        """Handle a request that has room, and that its client has sent nowhere else."""
         if request.kind in SIGN_IN:
             self._again.check(request, message)
             self.relay.sign_in_again(request, self._again.is_over)
-            return True
+            return
         if self.context.redirects and request.kind in DATA | GROUP:
             self._refuse(request, message)  # it has to connect to the brokers
-            return True
+            return
         if request.kind is ApiKey.FETCH and self.resolver.by_request:
             if is_incremental(request.version, message):
                 # It names only what has changed. When it is told that its session is gone, the client names everything.
                 self.relay.answer(request, refuse(request, None, message))
-                return True
+                return
             request = without_session(request)
         binding = self.resolver.of(request, message)
         verdict = self.judge(request.kind, binding)
@@ -392,7 +378,6 @@ class Client:
             self._park(request, message, arrived)
         else:
             self._act(request, message, binding, verdict)
-        return True
 
     def _signs_in_as_before(self, request: Request) -> bool:
         """Whether a client that signed in without a client.id does so again."""
@@ -421,10 +406,6 @@ class Client:
     def _has_room(self) -> None:
         self._wants_room = False
         self.connection.go_on()
-
-    def _refuse_transaction(self, produced: Produced) -> None:
-        if produced.transactional_id and not self.context.transactions:
-            raise NotServed("a transactional PRODUCE; hadash does not move transactions")
 
     def _act(self, request: Request, message: Any, binding: Binding | None, verdict: Verdict) -> None:
         self.members.seen(request, message)

@@ -33,6 +33,18 @@ _FETCH_PARTITION = 4 + 4 + 8 + 8 + 4
 _PARTITION_HEAD = 2 + 4 + 4 + 4
 
 
+def as_served(request: Request) -> Request:
+    """Return the request as the rest of the Gateway reads it, and as both clusters serve it.
+
+    :raises MalformedFrame: it cannot be read.
+    """
+    if request.kind is ApiKey.OFFSET_COMMIT:
+        return commit(request)
+    if request.kind is ApiKey.FETCH:
+        return without_rack(request)
+    return request
+
+
 def commit(request: Request) -> Request:
     """Return an OFFSET_COMMIT in a served version: version 1 becomes version 2, whose answer has the same bytes.
 
