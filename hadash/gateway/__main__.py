@@ -14,22 +14,20 @@ from pathlib import Path
 import uvicorn
 import uvloop
 from kazoo.client import KazooClient
-from kazoo.exceptions import KazooException
-from kazoo.protocol.states import KazooState
 
 from hadash import VERSION
 from hadash.bindings import catalogue, layout
-from hadash.bindings.client import LOST_REPLY, connect
+from hadash.bindings.client import connect
 from hadash.bindings.errors import BindingError, NameTaken, StoreUnavailable, Superseded
 from hadash.bindings.member import Member
 from hadash.bindings.model import ClusterDescription, PairDescription
 from hadash.bindings.store import BindingStore
-from hadash.bindings.watch import BindingWatcher, Update
 from hadash.gateway import remembered
 from hadash.gateway.admin.http import build_app
 from hadash.gateway.brokers.nodes import NodeOutOfRange
 from hadash.gateway.listeners.accounts import Accounts, read_accounts
 from hadash.gateway.listeners.listener import BadListener
+from hadash.gateway.membership import Membership
 from hadash.gateway.server import Gateway
 from hadash.gateway.settings import GatewaySettings
 from hadash.gateway.workers import (
@@ -120,30 +118,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         )
     loop.add_signal_handler(signal.SIGHUP, gateway.context.certificates.look)
 
-    def on_change(update: Update) -> None:
-        loop.call_soon_threadsafe(gateway.context.binding_applier.update, update)
-
-    superseded: list[NameTaken] = []
-
-    def join_again() -> None:
-        """Join again; runs in a thread of kazoo."""
-        try:
-            member.join()
-        except NameTaken as error:
-            superseded.append(error)
-            loop.call_soon_threadsafe(stop.set)
-        except KazooException as error:  # the next connection tries again
-            log.warning("The Gateway could not become a member again: %r", error)
-
-    def on_forgotten(epoch: int | None) -> None:
-        """Join again after a restore, which brings no live members back, so that switches wait for this Gateway."""
-        loop.call_soon_threadsafe(gateway.context.binding_applier.forgotten, epoch)
-        if epoch is None:
-            client.handler.spawn(join_again)
-
-    watcher = BindingWatcher(client, on_change, on_forgotten)
-    # Read the bindings first: a Gateway that does not know them must not serve clients.
-    await asyncio.to_thread(watcher.start)
+    membership = Membership(client, member, gateway.context, stop.set)
     try:
         family = socket.AF_INET6 if ":" in settings.admin_host else socket.AF_INET
         admin_socket = socket.create_server((settings.admin_host, settings.admin_port), family=family)
@@ -151,26 +126,16 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
         raise StartError(
             f"Port {settings.admin_port} cannot be used ({error}). Choose a free HADASH_GATEWAY_ADMIN_PORT."
         ) from None
-    # Become a member before serving clients: a switch must not overlook this Gateway.
     try:
-        gateway.context.binding_applier.inherit(await asyncio.to_thread(member.predecessor))
-        await asyncio.to_thread(member.join, gateway.context.binding_applier.applied.report)
+        await membership.join()
     except NameTaken as error:
         raise StartError(str(error)) from None
 
-    def on_state(state: str) -> None:
-        """Become a member again in a new session, which has lost the ephemeral node. Traffic continues in any case,
-        unless another process has the name."""
-        log.warning("ZooKeeper connection: %s", state)
-        gateway.context.health.zookeeper_connected = state == KazooState.CONNECTED
-        if gateway.context.health.zookeeper_connected:
-            client.handler.spawn(join_again)
-
-    client.add_listener(on_state)
+    membership.follow()
     try:
         await gateway.start()
     except (OSError, NodeOutOfRange) as error:
-        client.remove_listener(on_state)
+        membership.follow_no_longer()
         await asyncio.to_thread(member.leave)
         if isinstance(error, NodeOutOfRange):
             raise StartError(str(error)) from None
@@ -199,30 +164,16 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     say_ready()
     await stop.wait()
     gateway.context.health.stopping = True
-    client.remove_listener(on_state)
+    membership.follow_no_longer()
     admin.should_exit = True
-    if superseded:
-        log.error("%s", superseded[0])
-        await _give_way(gateway, member)
+    if membership.superseded is not None:
+        log.error("%s", membership.superseded)
+        await membership.give_way(gateway.abort)
         await serving
-        raise Superseded(str(superseded[0]))
+        raise Superseded(str(membership.superseded))
     await gateway.stop()
     await serving
-    # A switch need not wait for a Gateway that was stopped on purpose, only for clients of it that may come back.
-    await asyncio.to_thread(member.leave, gateway.context.binding_applier.departure())
-
-
-async def _give_way(gateway: Gateway, member: Member) -> None:
-    """Stop, because another process has the name.
-
-    Switches must learn of the clients that this process cuts off before they reconnect to the other process, which
-    does not know them: a block would catch what they send again.
-    """
-    try:
-        await asyncio.to_thread(member.expect_everybody_back)
-    except (*LOST_REPLY, KazooException) as error:  # the process must stop nevertheless
-        log.error("ZooKeeper could not be told whose clients may send again what was not answered: %r", error)
-    await gateway.abort()
+    await membership.leave()
 
 
 def _follow_cluster(

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from kazoo.exceptions import ConnectionLoss
 
-from hadash.gateway.__main__ import _give_way
+from hadash.gateway.membership import Membership
 
 
 def done_by(fault: Exception | None) -> list[str]:
@@ -25,9 +25,9 @@ def done_by(fault: Exception | None) -> list[str]:
     async def abort() -> None:
         done.append("aborted")
 
-    gateway: Any = SimpleNamespace(abort=abort)
     member: Any = SimpleNamespace(expect_everybody_back=tell)
-    asyncio.run(_give_way(gateway, member))
+    nothing: Any = SimpleNamespace()
+    asyncio.run(Membership(nothing, member, nothing, lambda: None).give_way(abort))
     return done
 
 
