@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.db.models import F, Q
 from django.utils import timezone
@@ -63,11 +64,28 @@ class Show:
     rows: Callable[[], Q]
 
 
+#: The least and the most of a number.
+Range: TypeAlias = tuple[int, int]
+
+
+def range_of(text: str) -> Range | None:
+    """Read a range of an address; ``None`` if it is none.
+
+    >>> range_of("4-7"), range_of("7-4"), range_of("four")
+    ((4, 7), None, None)
+    """
+    found = re.fullmatch(r"(\d{1,18})-(\d{1,18})", text, re.ASCII)
+    if found is None:
+        return None
+    low, high = int(found[1]), int(found[2])
+    return (low, high) if low <= high else None
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """One table. ``sort``: the columns of its default order, "-" before one reverses it. ``searched``: the columns
     that are searched for a part of a name. ``shows``: its filters. ``exact``: the number column of which addresses
-    may ask for one value.
+    may ask for one value; ``ranges``: those of which they may ask for a range, as ``4-7``.
     """
 
     name: str
@@ -80,19 +98,24 @@ class Table:
     searched: tuple[str, ...] = ("appid",)
     shows: tuple[Show, ...] = ()
     exact: str = ""
+    ranges: tuple[str, ...] = ()
 
     def show(self, name: str) -> Show | None:
         return next((each for each in self.shows if each.name == name), None)
 
-    def narrowed(self, show: str = "", exact: str = "") -> Q | None:
-        """Return the rows that a filter and one value of the column :attr:`exact` leave; ``None`` for all rows. What
-        the table does not know is ignored.
+    def narrowed(
+        self, show: str = "", exact: str = "", ranges: Mapping[str, Range] | None = None
+    ) -> Q | None:
+        """Return the rows that a filter, one value of the column :attr:`exact` and ranges of numbers leave; ``None``
+        for all rows. What the table does not know is ignored.
         """
         found = Q()
         if (filtered := self.show(show)) is not None:
             found &= filtered.rows()
         if self.exact and exact.isdecimal() and len(exact) < 19:
             found &= Q(**{self.exact: int(exact)})
+        for name, (low, high) in (ranges or {}).items():
+            found &= Q(**{f"{name}__gte": low, f"{name}__lte": high})
         return found or None
 
     def column(self, name: str) -> Column | None:
@@ -229,6 +252,7 @@ TABLES: dict[str, Table] = {
                 ),
             ),
             ("-clients", "pair", "appid"),
+            ranges=("clients", "radius"),
             shows=(
                 Show("shared", _("Used by several clients"), lambda: Q(clients__gt=1)),
                 Show("applications", _("Used by several applications"), lambda: Q(applications__gt=1)),

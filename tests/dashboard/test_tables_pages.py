@@ -231,3 +231,55 @@ def test_the_work_list_tells_both_radii_or_that_nobody_is_critical(as_vera: Clie
     AdviceStep.objects.update(critical_before=777, critical_after=555)
     cells = page(as_vera, "table", "advice").split("<tbody", 1)[1]
     assert "777" in cells and "555" in cells
+
+
+class TestRanges:
+    """What a chart draws as one mark, its table lists."""
+
+    @pytest.fixture
+    def shared(self, fleet: SimpleNamespace) -> list[tuple[int, int]]:
+        """AppIDs with every number of clients up to 40, and radii from 0 on."""
+        topology = run_of(Run.Job.TOPOLOGY)
+        found = [(clients, clients * step) for clients in range(1, 41) for step in (0, 1, 3)]
+        Sharing.objects.bulk_create(
+            Sharing(
+                run=topology, pair="main", appid=f"app-{clients}-{radius}", clients=clients, hosts=1, libraries=1,
+                groups=0, topics=1, radius=radius,
+            )
+            for clients, radius in found
+        )  # fmt: skip
+        return found
+
+    def test_each_disc_and_each_bar_leads_to_as_many_rows_as_it_counts(
+        self, as_vera: Client, shared: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("hadash.dashboard.charts.sharing.NAMED", 0)  # (all are in discs)
+        distribution, _, against_radius, _ = as_vera.get(reverse("table", args=["sharing"])).context["charts"]
+        marks = [row[-1] for chart in (distribution, against_radius) for row in chart.rows]
+        assert len(marks) > 20 and sum(marks) == 2 * len(shared)
+        for mark in marks:
+            listed = as_vera.get(mark.href.partition("#")[0]).context["page"].paginator.count
+            assert listed == mark, mark.href
+
+    def test_the_page_says_which_and_leads_back(self, as_vera: Client, shared: list[tuple[int, int]]) -> None:
+        address = reverse("table", args=["sharing"])
+        text = page(as_vera, "table", "sharing", clients="4-7", radius="12-12", sort="-clients")
+        assert "Clients: <b>4–7</b>" in text and "Moves, by InstanceIDs: <b>12</b>" in text
+        rows = text.split("<tbody", 1)[1].rsplit("</tbody>", 1)[0].rsplit("<tbody", 1)[-1]
+        assert "app-4-12" in rows and "app-5-15" not in rows and "app-12-12" not in rows
+        answer = as_vera.get(address, {"clients": "4-7", "radius": "12-12"})
+        assert [each["without"] for each in answer.context["ranges"]] == ["?radius=12-12", "?clients=4-7"]
+
+    def test_a_csv_has_these_rows_only(self, as_vera: Client, shared: list[tuple[int, int]]) -> None:
+        answer = as_vera.get(reverse("table", args=["sharing"]), {"clients": "40-99", "format": "csv"})
+        rows = list(csv.DictReader(b"".join(answer).decode("utf-8-sig").splitlines()))
+        assert {row["clients"] for row in rows} == {"40"} and len(rows) == 3
+
+    @pytest.mark.parametrize(
+        "nonsense", ["", "7-4", "four", "4", "-4", "4-", "٤-٧", "1-9999999999999999999", "<b>"]
+    )
+    def test_what_is_no_range_is_ignored(
+        self, as_vera: Client, shared: list[tuple[int, int]], nonsense: str
+    ) -> None:
+        answer = as_vera.get(reverse("table", args=["sharing"]), {"clients": nonsense})
+        assert answer.context["page"].paginator.count == len(shared) and answer.context["ranges"] == []

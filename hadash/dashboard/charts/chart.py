@@ -45,13 +45,25 @@ class Linked(str):
         return made
 
 
+class LinkedCount(int):
+    """A number in a table twin that leads to the list of what it counts. In CSV and in an order it is the number."""
+
+    href: str
+
+    def __new__(cls, count: int, href: str) -> LinkedCount:
+        """:param href: an address; empty where there is no list."""
+        made = super().__new__(cls, count)
+        made.href = href
+        return made
+
+
 @dataclass(frozen=True)
 class Chart:
     """One chart.
 
     Times are numbers, milliseconds since 1970, on an axis of type ``date``: the browser knows the viewer's time
     zone. A click on a point opens the first address in its ``customdata``; the twin has the same links as
-    :class:`Linked`, for those who use no mouse. ``#csv`` in place of an address saves the CSV.
+    :class:`Linked` and :class:`LinkedCount`, for those who use no mouse. ``#csv`` in place of an address saves the CSV.
 
     :param name: the name in addresses and file names.
     :param columns: the columns of the table twin, and ``rows`` its rows.

@@ -7,7 +7,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, date, timedelta
 from functools import lru_cache, partial
+from math import ceil
 from typing import Any
+from urllib.parse import urlencode
 
 from django.db import connection
 from django.db.models import Case, Count, F, IntegerField, Max, Q, QuerySet, Sum, When
@@ -79,7 +81,7 @@ def _sharing_of(run: Run, advice: Run | None, pairs: tuple[str, ...], language: 
         return sharing.Shared(row.pair, row.appid, row.clients, row.applications, row.hosts, row.radius, href)
 
     return [
-        sharing.distribution(counts),
+        sharing.distribution(counts, partial(_listed, pairs)),
         sharing.ranking([shared(row) for row in most]),
         sharing.against_radius(
             [shared(row) for row in named.values()], _crowds(run, pairs, list(named)) if len(counts) else []
@@ -120,9 +122,33 @@ def _crowds(run: Run, pairs: Sequence[str], named: Sequence[int]) -> list[sharin
             [run.pk, list(pairs), list(named)],
         )
         return [
-            sharing.Crowd(round(2 ** (float(many) / 2)), round(2 ** (float(wide) / 2)), appids)
+            sharing.Crowd(
+                round(2 ** (many / 2)),
+                round(2 ** (wide / 2)),
+                appids,
+                _listed(pairs, _rounded_to(many), _rounded_to(wide)),
+            )
             for many, wide, appids in cursor.fetchall()
         ]
+
+
+def _rounded_to(power: float) -> tuple[int, int]:
+    """Return the least and the most number that is rounded to this power of the square root of two.
+
+    >>> _rounded_to(0.0), _rounded_to(1.0), _rounded_to(2.0), _rounded_to(5.0)
+    ((0, 1), (2, 1), (2, 2), (5, 6))
+    """
+    least, beyond = 2 ** (power / 2 - 0.25), 2 ** (power / 2 + 0.25)
+    return (ceil(least) if power > 0 else 0, ceil(beyond) - 1)
+
+
+def _listed(pairs: Sequence[str], clients: tuple[int, int], radius: tuple[int, int] | None = None) -> str:
+    """Return the address of the table of the AppIDs with so many clients, and of such a radius."""
+    asked = {"pair": pairs[0]} if len(pairs) == 1 else {}
+    asked["clients"] = "{}-{}".format(*clients)
+    if radius is not None:
+        asked["radius"] = "{}-{}".format(*radius)
+    return f"{reverse('table', args=['sharing'])}?{urlencode(asked)}#rows"
 
 
 def _coverage(run: Run, pairs: tuple[str, ...], query: str = "") -> Sequence[Chart]:

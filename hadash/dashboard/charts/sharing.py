@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import log10
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from hadash.dashboard.charts.chart import INK, QUIET, SURFACE, Chart, Linked, counting, height_of
+from hadash.dashboard.charts.chart import INK, QUIET, SURFACE, Chart, Linked, LinkedCount, counting, height_of
 from hadash.presentation.tables import Column
 
 #: Most AppIDs of the ranking, and most points of the scatter plot with a name; the others are drawn in groups.
@@ -32,6 +32,15 @@ class Shared:
     href: str = ""
 
 
+#: Returns the address that lists the AppIDs with so many clients, at least and at most.
+Listed = Callable[[tuple[int, int]], str]
+
+
+def nowhere(_clients: tuple[int, int]) -> str:
+    """A :data:`Listed` where there is no list."""
+    return ""
+
+
 def bins_of(counts: Mapping[int, int]) -> list[tuple[int, int, int]]:
     """Return bins whose width doubles, from 1 to the largest: (from, to, number of AppIDs).
 
@@ -48,10 +57,11 @@ def bins_of(counts: Mapping[int, int]) -> list[tuple[int, int, int]]:
     return [(1 << power, (2 << power) - 1, found[power]) for power in range(max(found) + 1)]
 
 
-def distribution(counts: Mapping[int, int]) -> Chart:
+def distribution(counts: Mapping[int, int], listed: Listed = nowhere) -> Chart:
     """Return the chart of how many AppIDs have how many clients; the axis of AppIDs is logarithmic.
 
     :param counts: number of clients → number of AppIDs.
+    :param listed: where the AppIDs of a bar are listed.
     """
     bins = bins_of(counts)
     words = [f"{low}" if low == high else f"{low}–{high}" for low, high, _appids in bins]
@@ -62,7 +72,10 @@ def distribution(counts: Mapping[int, int]) -> Chart:
         "distribution",
         _("Clients of one AppID"),
         (Column("clients", _("Clients")), Column("appids", _("AppIDs"), "number")),
-        list(zip(words, sizes, strict=True)),
+        [
+            (word, LinkedCount(appids, listed((low, high)) if appids else ""))
+            for word, (low, high, appids) in zip(words, bins, strict=True)
+        ],
         [
             {
                 "type": "bar",
@@ -71,6 +84,7 @@ def distribution(counts: Mapping[int, int]) -> Chart:
                 "text": [f"{appids:,}" if appids else "" for appids in sizes],
                 "textposition": "outside",
                 "cliponaxis": False,
+                "customdata": [[listed((low, high))] for low, high, _appids in bins],
                 "marker": {"color": INK},
                 "hovertemplate": _("%(y)s AppIDs with %(x)s clients") % {"y": "%{y:,}", "x": "%{x}"}
                 + "<extra></extra>",
@@ -156,11 +170,14 @@ def _told_apart(rows: Iterable[Shared | Change]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """AppIDs that are drawn as one point: how many they are, with their approximate number of clients and radius."""
+    """AppIDs that are drawn as one point: how many they are, with their approximate number of clients and radius.
+    ``href``: the list of them.
+    """
 
     clients: int
     radius: int
     appids: int
+    href: str = ""
 
 
 def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
@@ -179,7 +196,7 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
     twin: list[tuple[object, ...]] = [
         (row.pair, Linked(row.appid, row.href), row.clients, row.radius, 1) for row in rows
     ]
-    twin += [("", "", crowd.clients, crowd.radius, crowd.appids) for crowd in crowds]
+    twin += [("", "", crowd.clients, crowd.radius, LinkedCount(crowd.appids, crowd.href)) for crowd in crowds]
     axis = {"type": "log", "dtick": "D2"}
     return Chart(
         "sharing-radius",
@@ -192,7 +209,7 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
                 "mode": "markers",
                 "x": [crowd.clients for crowd in crowds],
                 "y": [max(1, crowd.radius) for crowd in crowds],
-                "customdata": [["", crowd.appids] for crowd in crowds],
+                "customdata": [[crowd.href, crowd.appids] for crowd in crowds],
                 "marker": {
                     "size": [6 + 7 * log10(1 + crowd.appids) for crowd in crowds],
                     "color": [QUIET, 0.25],
@@ -221,7 +238,7 @@ def against_radius(rows: Sequence[Shared], crowds: Sequence[Crowd]) -> Chart:
         },
         says=_(
             "On the upper right is what is hardest to move: many clients, and much that comes along. A point "
-            "leads to its AppID."
+            "leads to its AppID, a disc to the list of its AppIDs."
         ),
         empty=_("No AppID has been seen within the days that count."),
         height=360,

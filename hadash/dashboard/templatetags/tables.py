@@ -11,7 +11,7 @@ from django.template.context import Context
 from django.utils.html import conditional_escape, format_html
 from django.utils.safestring import SafeString, mark_safe
 
-from hadash.dashboard.charts.chart import Chart, Linked
+from hadash.dashboard.charts.chart import Chart, Linked, LinkedCount
 from hadash.dashboard.figures import trend_svg
 from hadash.dashboard.sorting import Order, order_of
 from hadash.dashboard.templatetags.hadash import (
@@ -99,10 +99,14 @@ def cell(context: Context, column: Column, value: Any) -> SafeString:
 def _shown(context: Context, column: Column, value: Any) -> Any:
     if value is None:
         return format_html('<span class="quiet">{}</span>', column.none or "?")
-    if isinstance(value, Linked) and value.href:
-        return format_html('<a class="row" href="{}">{}</a>', value.href, value)
+    if isinstance(value, Linked | LinkedCount) and value.href:
+        return format_html('<a class="row" href="{}">{}</a>', value.href, _written(column, value))
     if column.kind == "cluster":
         return cluster(context, value) if value else ""
+    return _written(column, value)
+
+
+def _written(column: Column, value: Any) -> Any:
     show = _SHOWN.get(column.kind)
     return show(value) if show is not None else value or "–"
 

@@ -14,11 +14,11 @@ from hadash.dashboard.charts.chart import asked_csv
 from hadash.dashboard.charts.of_tables import charts_of
 from hadash.dashboard.csv_export import csv_response
 from hadash.dashboard.sorting import order_of
-from hadash.dashboard.views.common import paged, searched, user_of
+from hadash.dashboard.views.common import address_with, paged, searched, user_of
 from hadash.governance import selectors
 from hadash.inventory.models import AppID
 from hadash.presentation.published_tables import count_of, rows_of
-from hadash.presentation.tables import TABLES, THING_WORDS, Table
+from hadash.presentation.tables import TABLES, THING_WORDS, Range, Table, range_of
 
 #: Rows of a page: they are short.
 PAGE_SIZE = 50
@@ -27,7 +27,7 @@ PAGE_SIZE = 50
 @require_GET
 def table(request: HttpRequest, name: str) -> HttpResponseBase:
     """Render a published table. ``?pair=``, ``?show=`` filters, ``?island=`` in a table of
-    things, ``?q=`` searches names, ``?sort=column`` or
+    things, ``?clients=4-7`` and ``?radius=`` in that of sharing, ``?q=`` searches names, ``?sort=column`` or
     ``-column``, ``?format=csv``; ``?csv=`` names a chart.
     """
     found = TABLES.get(name)
@@ -38,7 +38,8 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
     pair = pair if pair in pairs else ""
     show = found.show(searched(request, "show"))
     exact = searched(request, found.exact) if found.exact else ""
-    narrowed = found.narrowed(show.name if show else "", exact)
+    ranges = {name: each for name in found.ranges if (each := range_of(searched(request, name))) is not None}
+    narrowed = found.narrowed(show.name if show else "", exact, ranges)
     order = order_of(request, [column.name for column in found.columns])
     run = selectors.published(found.job)
     shown = [pair] if pair else pairs
@@ -64,12 +65,26 @@ def table(request: HttpRequest, name: str) -> HttpResponseBase:
         "query": query,
         "show": show,
         "exact": exact,
+        "ranges": [_range(request, found, name, each) for name, each in ranges.items()],
         "run": run,
         "over_time": selectors.coverage_over_time([pair] if pair else pairs)
         if found.name == "coverage"
         else [],
     }
     return render(request, "governance/table.html", context)
+
+
+def _range(request: HttpRequest, found: Table, name: str, shown: Range) -> dict[str, Any]:
+    """What the page says of a range, with the address that shows all numbers of its column."""
+    low, high = shown
+    column = found.column(name)
+    return {
+        "name": name,
+        "value": f"{low}-{high}",
+        "word": column.word if column else name,
+        "says": f"{low:,}" if low == high else f"{low:,}–{high:,}",
+        "without": address_with(request, **{name: None, "page": None}),
+    }
 
 
 def _cells(row: Any, found: Table) -> list[tuple[Any, Any]]:
