@@ -276,7 +276,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     return _watched(api, options.key, out) if options.watch else 0
 
 
-def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
+def _action(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
     def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
         values = vars(options)
         fields = ("reason", "days", "confirm", "note")
@@ -317,7 +317,7 @@ _COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in (*_ACTIONS, "postpone", "keep", "retire", "abandon", "rebuild")},
+    **{name: _action(name) for name in (*_ACTIONS, "postpone", "keep", "retire", "abandon", "rebuild")},
     **bindings.COMMANDS,
     "batch": batches.run,
 }

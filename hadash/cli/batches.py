@@ -162,7 +162,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     return _watched(api, options.key, out) if options.watch else 0
 
 
-def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
+def _action(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
     def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
         body = {key: getattr(options, key) for key in ("reason", "without") if hasattr(options, key)}
         out.print(show.batch(api.post(f"batches/{options.key}/{name}/", body)))
@@ -214,5 +214,5 @@ _ACTIONS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "show": _show,
     "approve": _approve,
     "watch": _watch,
-    **{name: _act(name) for name in ("decline", "cancel", "stop", "resume", "end")},
+    **{name: _action(name) for name in ("decline", "cancel", "stop", "resume", "end")},
 }

@@ -97,7 +97,7 @@ def _approve(api: Api, options: argparse.Namespace, out: Console) -> int:
     return 0
 
 
-def _act(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
+def _action(name: str) -> Callable[[Api, argparse.Namespace, Console], int]:
     def carry_out(api: Api, options: argparse.Namespace, out: Console) -> int:
         body = {"reason": options.reason} if hasattr(options, "reason") else {}
         out.print(shown(api.post(f"binding-changes/{options.key}/{name}/", body)))
@@ -111,6 +111,6 @@ COMMANDS: dict[str, Callable[[Api, argparse.Namespace, Console], int]] = {
     "unbind": _asked("unbind"),
     "changes": _changes,
     "approve-change": _approve,
-    "decline-change": _act("decline"),
-    "cancel-change": _act("cancel"),
+    "decline-change": _action("decline"),
+    "cancel-change": _action("cancel"),
 }

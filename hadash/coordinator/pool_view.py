@@ -1,4 +1,4 @@
-"""What ZooKeeper holds of a pool of consumers, as it is read: again only where something has changed."""
+"""What ZooKeeper holds of a pool of consumers; what has not changed is not read again."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hadash.sentences import Explained, say
 
 
 class PoolError(Explained):
-    """A change of a pool that cannot be made; nothing was changed. Its sentence says why."""
+    """A pool that cannot be read or changed as wanted; nothing was changed. Its sentence says why."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ UNAVAILABLE = 1
 def exit_codes(log: logging.Logger, *wrong: type[Exception]) -> Iterator[None]:
     """Log what prevents the start, and exit with a code that says whether to start again helps.
 
-    :param wrong: errors that settings lead to, besides those of Python.
+    :param wrong: errors that settings lead to, besides ``ValueError`` and ``OSError``.
     :raises SystemExit: the body has raised one of them, or ZooKeeper does not answer.
     """
     of_settings: tuple[type[Exception], ...] = (ValueError, OSError, *wrong)

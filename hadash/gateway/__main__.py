@@ -119,6 +119,7 @@ async def _run(settings: GatewaySettings, accounts: Accounts, client: KazooClien
     loop.add_signal_handler(signal.SIGHUP, gateway.context.certificates.look)
 
     membership = Membership(client, member, gateway.context, stop.set)
+    await membership.read_bindings()
     try:
         family = socket.AF_INET6 if ":" in settings.admin_host else socket.AF_INET
         admin_socket = socket.create_server((settings.admin_host, settings.admin_port), family=family)

@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 class Membership:
-    """Keeps one Gateway a member. Methods that are not coroutines and begin with ``_`` run in threads of kazoo.
+    """Keeps one Gateway a member.
 
     :param on_superseded: called in the Gateway's loop when another process has the name; see :attr:`superseded`.
     """
@@ -42,14 +42,18 @@ class Membership:
         #: Why this process must stop: another one has the name.
         self.superseded: NameTaken | None = None
 
+    async def read_bindings(self) -> None:
+        """Read the bindings, and hear of changes from now on. Waits for ZooKeeper as long as it takes: a Gateway that
+        does not know them must not serve clients.
+        """
+        await asyncio.to_thread(self._watcher.start)
+
     async def join(self) -> None:
-        """Read the bindings, then become a member: a Gateway that does not know them must not serve clients, and no
-        switch must overlook one that does.
+        """Become a member, before any client is served: a switch must not overlook this Gateway.
 
         :raises NameTaken: another process has the name.
         """
         applier = self._context.binding_applier
-        await asyncio.to_thread(self._watcher.start)
         applier.inherit(await asyncio.to_thread(self._member.predecessor))
         await asyncio.to_thread(self._member.join, applier.applied.report)
 

@@ -44,7 +44,7 @@ class Ports:
             self._listen_as(node)
 
     def learn(self, cluster: str, brokers: tuple[Broker, ...]) -> None:
-        """Learn a cluster's brokers, and listen in place of those that are new."""
+        """Learn a cluster's brokers, and listen in place of those that are new: before any client hears of them."""
         try:
             fresh = self._nodes.learn(cluster, brokers)
         except NodeOutOfRange as error:

@@ -40,8 +40,6 @@ from hadash.gateway.waiting.slices import Slices
 from hadash.gateway.waiting.turns import CLIENT_TURNS, HANDSHAKE_TURNS, SIGN_IN_TURNS, Turns
 from hadash.lake.store import Store
 
-log = logging.getLogger(__name__)
-
 
 def build_context(
     settings: GatewaySettings,
@@ -144,5 +142,5 @@ def build_context(
         clients=clients,
         connections=connections,
         unauthenticated=unauthenticated,
-        notes=Notes(log),
+        notes=Notes(logging.getLogger("hadash.gateway")),
     )

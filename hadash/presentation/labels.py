@@ -195,7 +195,7 @@ GROUP_STATE_WORDS: dict[str, Any] = {
 }
 
 #: The reasons for which a Gateway turns clients away, as it counts them (``turned_away`` of
-#: :mod:`hadash.gateway.server`).
+#: :mod:`hadash.gateway.clients.connections`).
 TURNED_AWAY_WORDS: dict[str, Any] = {
     "connections": _("too many connections"),
     "unauthenticated connections": _("too many that have not signed in"),

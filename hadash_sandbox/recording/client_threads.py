@@ -1,4 +1,4 @@
-"""Runs clients of a library of Python in threads until SIGTERM: ``python -m … BOOTSTRAP FILE``.
+"""Runs clients of a Python library, each in a thread, until SIGTERM: ``python -m … BOOTSTRAP FILE``.
 
 The file has one client a line, in the format of Clients.java: role, Topic, group and settings, with tabs between them.
 """

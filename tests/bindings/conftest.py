@@ -65,7 +65,7 @@ def lose_reply(monkeypatch: pytest.MonkeyPatch) -> LoseReply:
 
 @pytest.fixture
 def before_commit(monkeypatch: pytest.MonkeyPatch) -> BeforeCommit:
-    """``before_commit(client, act, times=1)``: somebody else acts between this client's reads and its commit."""
+    """``before_commit(client, action, times=1)``: somebody else acts between this client's reads and its commit."""
 
     def arm(client: KazooClient, action: Callable[[], object], times: int = 1) -> None:
         left = [times]

@@ -39,7 +39,7 @@ def pair(shop: AppID) -> Pair:
     return shop.pair
 
 
-def action(name: str, appid: AppID) -> str:
+def address_of(name: str, appid: AppID) -> str:
     return reverse(name, args=[appid.pk])
 
 
@@ -66,7 +66,7 @@ def test_all_three_groups_are_shown_with_their_numbers(
     as_olga: Client, people: SimpleNamespace, shop: AppID
 ) -> None:
     declarations.declare(people.olga, shop, "shop-carts", ["carts", "returns"], ["produce"], "<b>n</b>")
-    text = as_olga.get(action("appid", shop)).content.decode()
+    text = as_olga.get(address_of("appid", shop)).content.decode()
     for words, number in (("seen, not declared", 4), ("declared, never seen", 1), ("declared and seen", 1)):
         assert re.search(rf'{words}</span> <span class="quiet">{number}</span>', text), words
     assert "&lt;b&gt;n&lt;/b&gt;" in text and "by hand" in text and "Olga Operator" in text
@@ -81,26 +81,26 @@ def test_a_relation_is_declared(as_olga: Client, shop: AppID) -> None:
         "groups": "readers",
         "note": "n",
     }
-    text = as_olga.post(action("declare", shop), form, follow=True).content.decode()
+    text = as_olga.post(address_of("declare", shop), form, follow=True).content.decode()
     assert "3 relations are declared. Registered with it: 购物车-2." in text
     assert set(declared(shop.pair)) == {
         Relation("shop", "购物车-2", "produce", "carts"),
         Relation("shop", "购物车-2", "produce", "orders"),
         Relation("shop", "购物车-2", "group", "readers"),
     }
-    again = as_olga.post(action("declare", shop), form, follow=True).content.decode()
+    again = as_olga.post(address_of("declare", shop), form, follow=True).content.decode()
     assert "It was declared already." in again
 
 
 def test_a_new_instance_id_for_each_topic(as_olga: Client, shop: AppID) -> None:
     form = {"topics": "orders, carts", "consume": "on", "each": "on"}
-    text = as_olga.post(action("declare", shop), form, follow=True).content.decode()
+    text = as_olga.post(address_of("declare", shop), form, follow=True).content.decode()
     assert "Registered with it: shop-carts-2, shop-orders." in text
 
 
 def test_what_is_refused_keeps_what_was_typed(as_olga: Client, shop: AppID) -> None:
     form = {"instance_id": NASTY, "topics": "订单", "consume": "on", "note": '"quoted"'}
-    answer = as_olga.post(action("declare", shop), form)
+    answer = as_olga.post(address_of("declare", shop), form)
     text = answer.content.decode()
     assert answer.status_code == 409
     assert "Kafka has no Topic of the name “订单”." in text
@@ -111,12 +111,12 @@ def test_what_is_refused_keeps_what_was_typed(as_olga: Client, shop: AppID) -> N
 
 
 def test_what_was_seen_is_declared_by_choice(as_olga: Client, shop: AppID) -> None:
-    page = unescape(as_olga.get(action("appid", shop)).content.decode())
+    page = unescape(as_olga.get(address_of("appid", shop)).content.decode())
     wanted = [key(NASTY, "consume", "carts"), key("购物车", "group", "readers")]
     assert all(f'value="{value}"' in page for value in wanted)
     nonsense = ["", "[", "3", "[1, 2, 3]", '["a"]', key("never", "consume", "carts")]
     text = as_olga.post(
-        action("adopt", shop), {"chosen": [*wanted, *nonsense], "of": "client"}, follow=True
+        address_of("adopt", shop), {"chosen": [*wanted, *nonsense], "of": "client"}, follow=True
     ).content.decode()
     assert "2 relations are declared." in text
     assert InstanceID.objects.filter(appid=shop, name=NASTY).exists()
@@ -124,7 +124,7 @@ def test_what_was_seen_is_declared_by_choice(as_olga: Client, shop: AppID) -> No
 
 
 def test_or_all_of_it_of_the_appid_as_a_whole(as_olga: Client, shop: AppID) -> None:
-    as_olga.post(action("adopt", shop), {"all": "1", "of": "appid"})
+    as_olga.post(address_of("adopt", shop), {"all": "1", "of": "appid"})
     assert set(declared(shop.pair)) == {
         Relation("shop", "", "produce", "carts"),
         Relation("shop", "", "consume", "carts"),
@@ -134,7 +134,7 @@ def test_or_all_of_it_of_the_appid_as_a_whole(as_olga: Client, shop: AppID) -> N
 
 
 def test_nothing_was_chosen(as_olga: Client, shop: AppID) -> None:
-    answer = as_olga.post(action("adopt", shop), {"of": "client"})
+    answer = as_olga.post(address_of("adopt", shop), {"of": "client"})
     assert answer.status_code == 409
     assert "Nothing of it was seen lately and is not declared. Choose again." in answer.content.decode()
 
@@ -142,16 +142,16 @@ def test_nothing_was_chosen(as_olga: Client, shop: AppID) -> None:
 def test_a_declaration_is_withdrawn(as_olga: Client, people: SimpleNamespace, shop: AppID) -> None:
     declarations.declare(people.olga, shop, "", ["orders"], ["produce"])
     address = reverse("withdraw", args=[shop.pk, Declaration.objects.get().pk])
-    assert address in as_olga.get(action("appid", shop)).content.decode()
+    assert address in as_olga.get(address_of("appid", shop)).content.decode()
     assert "It is not declared any more." in as_olga.post(address, follow=True).content.decode()
     assert not Declaration.objects.exists()
-    assert as_olga.post(address)["Location"] == action("appid", shop) + "#declared"  # once more
+    assert as_olga.post(address)["Location"] == address_of("appid", shop) + "#declared"  # once more
     assert "withdrew the relation" in as_olga.get(reverse("audit")).content.decode()
 
 
 def test_acts_by_their_addresses_lead_to_the_pages(as_olga: Client, shop: AppID, pair: Pair) -> None:
     for name in ("declare", "adopt"):
-        assert as_olga.get(action(name, shop))["Location"] == action("appid", shop) + "#declared"
+        assert as_olga.get(address_of(name, shop))["Location"] == address_of("appid", shop) + "#declared"
     answer = as_olga.get(reverse("declarations-import", args=[pair.pk]))
     assert answer["Location"] == reverse("declarations", args=[pair.pk])
 
@@ -159,10 +159,13 @@ def test_acts_by_their_addresses_lead_to_the_pages(as_olga: Client, shop: AppID,
 def test_a_character_that_no_database_holds(as_olga: Client, shop: AppID, pair: Pair) -> None:
     for field in ("topics", "groups", "instance_id", "note"):
         form = {"topics": "orders", "produce": "on", field: "a\0b"}
-        answer = as_olga.post(action("declare", shop), form)
+        answer = as_olga.post(address_of("declare", shop), form)
         assert answer.status_code == 409, field
         assert "holds a control character. Remove it." in answer.content.decode()
-    assert as_olga.post(action("adopt", shop), {"chosen": key("a\0b", "consume", "carts")}).status_code == 409
+    assert (
+        as_olga.post(address_of("adopt", shop), {"chosen": key("a\0b", "consume", "carts")}).status_code
+        == 409
+    )
     assert send(as_olga, pair, HEAD + "shop,a\0b,produce,carts,\n").status_code == 409
     fields = {"carried": "YQ==", "digest": "\0"}
     assert as_olga.post(reverse("declarations-import", args=[pair.pk]), fields).status_code == 409
@@ -181,15 +184,15 @@ def test_everybody_reads_and_only_operators_declare(
     declarations.declare(people.olga, shop, "", ["orders"], ["produce"])
     entries = Entry.objects.count()
     client = signed_in(getattr(people, who))
-    page = client.get(action("appid", shop)).content.decode()
+    page = client.get(address_of("appid", shop)).content.decode()
     assert "declared, never seen" in page
-    for act_of in ("adopt", "declare", "withdraw"):
-        assert f"/{act_of}/" not in page
+    for action in ("adopt", "declare", "withdraw"):
+        assert f"/{action}/" not in page
     assert 'name="chosen"' not in page
     assert "Import a file" not in client.get(reverse("declarations", args=[pair.pk])).content.decode()
     answers = [
-        client.post(action("declare", shop), {"topics": "carts", "produce": "on"}),
-        client.post(action("adopt", shop), {"all": "1"}),
+        client.post(address_of("declare", shop), {"topics": "carts", "produce": "on"}),
+        client.post(address_of("adopt", shop), {"all": "1"}),
         client.post(reverse("withdraw", args=[shop.pk, Declaration.objects.get().pk])),
         client.post(reverse("declarations-import", args=[pair.pk])),
         send(client, pair, HEAD + "shop,,produce,carts,\n"),
@@ -210,8 +213,8 @@ def test_an_operator_of_another_pair_sees_and_changes_nothing(
     client = signed_in(ensure_user("mara", PASSWORD, "operator", "Mara", other))
     actions = [
         (reverse("declarations-import", args=[pair.pk]), {}),
-        (action("declare", shop), {"topics": "carts", "produce": "on"}),
-        (action("adopt", shop), {"all": "1"}),
+        (address_of("declare", shop), {"topics": "carts", "produce": "on"}),
+        (address_of("adopt", shop), {"all": "1"}),
         (reverse("withdraw", args=[shop.pk, Declaration.objects.get().pk]), {}),
     ]
     for name in ("declarations", "declarations-export"):
@@ -221,7 +224,7 @@ def test_an_operator_of_another_pair_sees_and_changes_nothing(
         assert client.post(address, form).status_code == 404, address
     assert Declaration.objects.count() == 1
     client = signed_in(ensure_user("mara", PASSWORD, "operator", "Mara", pair))
-    text = client.post(action("adopt", shop), {"all": "1"}, follow=True).content.decode()
+    text = client.post(address_of("adopt", shop), {"all": "1"}, follow=True).content.decode()
     assert "5 relations are declared." in text
 
 
@@ -231,7 +234,7 @@ def test_an_operator_of_another_pair_sees_and_changes_nothing(
 def test_it_is_found_from_the_overview_and_from_an_appid(as_vera: Client, shop: AppID, pair: Pair) -> None:
     address = reverse("declarations", args=[pair.pk])
     assert address in as_vera.get(reverse("overview")).content.decode()
-    assert f"{address}?q=shop" in as_vera.get(action("appid", shop)).content.decode()
+    assert f"{address}?q=shop" in as_vera.get(address_of("appid", shop)).content.decode()
 
 
 def test_filters(as_vera: Client, people: SimpleNamespace, shop: AppID, pair: Pair) -> None:
@@ -264,7 +267,7 @@ def test_an_appids_page_shows_the_first_of_many(
     as_vera: Client, people: SimpleNamespace, shop: AppID
 ) -> None:
     declarations.declare(people.olga, shop, "", [f"topic-{n:03}" for n in range(120)], ["consume"])
-    text = as_vera.get(action("appid", shop)).content.decode()
+    text = as_vera.get(address_of("appid", shop)).content.decode()
     assert f"{SHOWN} of 120 are shown." in text
     assert f"topic-{SHOWN - 1:03}" in text and f"topic-{SHOWN:03}" not in text
 

@@ -27,6 +27,8 @@ def test_a_command_that_writes_is_fenced_and_recorded(command: type[Command[obje
     assert (command.fenced or command is do.WriteBindings) is writes
     if writes and command is not do.WarmUp:  # (it changes nothing that anybody would ask about)
         assert command.audited
+    if command.__name__.startswith(READING):
+        assert not command.audited
 
 
 def test_there_are_commands_of_both_kinds() -> None:

@@ -25,7 +25,7 @@ CarryOut = Callable[[Request, Held, dict[str, Any]], Held | None]
 
 @dataclass(frozen=True, slots=True)
 class Actions(Generic[Held]):
-    """The actions on one kind of thing. Each answers with the thing after it: with 202 while workers continue it."""
+    """The actions on one kind of thing. Each answers with the thing as it has left it; 202 while workers go on."""
 
     #: The end of the operations' ids, as in ``approve_switch``.
     noun: str

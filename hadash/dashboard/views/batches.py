@@ -217,7 +217,7 @@ def _page(
     return render(request, "batches/page.html", context, status=status)
 
 
-# -- actions --------------------------------------------------------------------------------------------------------
+# -- actions -----------------------------------------------------------------------------------------------------
 
 
 def _refused(request: HttpRequest, batch: Batch, reasons: list[Sentence]) -> HttpResponse:

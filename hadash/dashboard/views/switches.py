@@ -276,7 +276,7 @@ def standing(request: HttpRequest, key: str) -> HttpResponseBase:
     return render(request, "switches/standing.html", context)
 
 
-# -- actions --------------------------------------------------------------------------------------------------------
+# -- actions -----------------------------------------------------------------------------------------------------
 
 
 def _refused(request: HttpRequest, switch: Switch, reasons: list[Sentence]) -> HttpResponse:

@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 class ClusterVersions:
     """What each cluster serves, and the answer to clients: what all of them serve.
 
-    :param reached: is told of each cluster whether it has answered.
+    :param reached: where it is noted of each cluster whether it has answered.
     :param transactions: whether transactional producers are served.
     :param seconds: how long a cluster may take to answer.
     """

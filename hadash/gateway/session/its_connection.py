@@ -1,4 +1,4 @@
-"""What a signed-in client needs of its connection; :mod:`hadash.gateway.session.connection` is one."""
+"""What a signed-in client needs of its connection; ``ClientConnection`` is the real one."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ class Service(StrEnum):
 
 
 class Event(StrEnum):
-    """What the Gateway does next."""
+    """What happens to a connection: what the Gateway does with it next."""
 
     SIGN_IN = "sign in"
     SERVE = "serve"

@@ -34,7 +34,7 @@ from hadash.switching.signals import switch_ended
 from hadash.switching.stages.commands import RecordSeen
 from hadash.switching.stages.context import StageContext
 
-# -- what a page offers; each action checks again --------------------------------------------------------------------
+# -- what a page offers; each action checks again ----------------------------------------------------------------
 
 
 def is_abortable(switch: Switch) -> bool:
@@ -72,7 +72,7 @@ def may_retry(user: User, switch: Switch) -> bool:
     return switch.allows(Event.RETRY) and may(user, OPERATE, switch.pair)
 
 
-# -- the actions ------------------------------------------------------------------------------------------------------
+# -- the actions -------------------------------------------------------------------------------------------------
 
 
 def pause(user: User, switch: Switch, address: str | None = None) -> Switch:

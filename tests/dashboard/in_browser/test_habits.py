@@ -50,6 +50,19 @@ def test_the_keys_are_a_key_away_but_for_those_who_type(olga: Window) -> None:
     assert olga.errors == []
 
 
+def test_a_form_shows_what_its_choice_needs_and_nothing_else(
+    olga: Window, published: SimpleNamespace
+) -> None:
+    page = olga.open(PAGES["appid"].format(**published.pages) + "bindings/change/")
+    binding, unbinding = page.locator(".when-binding"), page.locator(".when-unbinding")
+    expect(binding).to_be_visible()
+    expect(unbinding).not_to_be_visible()
+    page.get_by_label("Unbind").check()
+    expect(unbinding).to_be_visible()
+    expect(binding).not_to_be_visible()
+    assert olga.errors == []
+
+
 def test_a_section_that_was_folded_stays_so(olga: Window, published: SimpleNamespace) -> None:
     page = olga.open(PAGES["appid"].format(**published.pages))
     section = page.locator("[data-fold='appid-topics']")
