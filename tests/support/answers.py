@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any, ForwardRef, Union, get_args, get_origin
 
 from hadash.switching.stages import commands
-from hadash.switching.stages.command import Command
+from hadash.switching.stages.command import Command, Write
 
 
 def answered_with(command: type[Command[Any]]) -> Any:
-    """The type between the brackets of ``Command[…]``."""
-    (base,) = (each for each in command.__orig_bases__ if get_origin(each) is Command)  # type: ignore[attr-defined]
+    """The type between the brackets of ``Command[…]`` or ``Write[…]``."""
+    (base,) = (each for each in command.__orig_bases__ if get_origin(each) in (Command, Write))  # type: ignore[attr-defined]
     (answer,) = get_args(base)
     if isinstance(answer, ForwardRef):
         return vars(commands)[answer.__forward_arg__]

@@ -9,12 +9,13 @@ import pytest
 from hadash.switching.execution import command_handler  # (importing it registers all)
 from hadash.switching.execution.handlers.registry import HANDLERS, handles
 from hadash.switching.stages import commands
+from hadash.switching.stages.command import Together
 
 COMMANDS = {
     value
     for value in vars(commands).values()
     if inspect.isclass(value) and value.__module__ == commands.__name__ and not value.__name__.startswith("_")
-}
+} | {Together}
 
 
 def test_every_command_is_carried_out() -> None:
