@@ -137,14 +137,11 @@ class ClusterClient:
 
     def nodes(self) -> tuple[list[BrokerInfo], int | None]:
         """Return the live brokers, by id, and the id of the controller. (A cluster with KRaft names any broker
-        instead;
-        :meth:`engine` has its controller.)
+        instead; :meth:`engine` has its controller.)
+
+        Not by librdkafka's DescribeCluster, which ends the process (docs/adr/0011-two-admin-clients.md).
         """
-        found = self._result(
-            self._admin.describe_cluster(request_timeout=REQUEST_SECONDS), say("could not be described")
-        )
-        nodes = [BrokerInfo(n.id, n.host, n.port, n.rack or "") for n in found.nodes]
-        return sorted(nodes, key=lambda n: n.id), None if found.controller is None else found.controller.id
+        return self._groups.nodes()
 
     def broker_configs(self, brokers: Iterable[int]) -> dict[int, dict[str, str]]:
         """Return the configs of brokers that are in effect, without secrets."""

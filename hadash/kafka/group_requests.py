@@ -8,10 +8,11 @@ from typing import Any
 
 from kafka import errors
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from hadash.kafka.group_admin import Admin
-from hadash.kafka.values import Committed, Engine, GroupInfo, GroupMember, Partition
+from hadash.kafka.values import BrokerInfo, Committed, Engine, GroupInfo, GroupMember, Partition
 
 log = logging.getLogger(__name__)
 
@@ -75,6 +76,27 @@ def _subscription(protocol_type: str, metadata: bytes) -> ConsumerProtocolSubscr
 
 def group_names(admin: Admin) -> list[str]:
     return sorted({group["group_id"] for group in admin.list_groups()})
+
+
+def nodes(admin: Admin) -> tuple[list[BrokerInfo], int | None]:
+    """Return the live brokers, by id, and the id of the controller.
+
+    :raises errors.MetadataEmptyBrokerList: the broker that was asked knows none yet: it has just been started.
+    """
+    answer = admin.ask(
+        MetadataRequest(
+            topics=[],
+            allow_auto_topic_creation=False,
+            include_cluster_authorized_operations=False,
+            include_topic_authorized_operations=False,
+        )
+    )
+    if not answer.brokers:
+        raise errors.MetadataEmptyBrokerList()
+    brokers = [BrokerInfo(b.node_id, b.host, b.port, b.rack or "") for b in answer.brokers]
+    return sorted(
+        brokers, key=lambda broker: broker.id
+    ), answer.controller_id if answer.controller_id >= 0 else None
 
 
 def engine(admin: Admin) -> Engine:

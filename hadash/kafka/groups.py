@@ -12,6 +12,7 @@ from hadash.kafka.calls import Asking, What, nobody_else
 from hadash.kafka.group_admin import Admin
 from hadash.kafka.values import (
     Acl,
+    BrokerInfo,
     ClusterAccess,
     Committed,
     Engine,
@@ -63,6 +64,13 @@ class GroupsClient:
         """Return the names of all groups, sorted."""
         (found,) = self._asking.ask(
             {"groups": group_requests.group_names}, lambda _: say("could not list its groups")
+        ).values()
+        return found
+
+    def nodes(self) -> tuple[list[BrokerInfo], int | None]:
+        """Return the live brokers, by id, and the id of the controller."""
+        (found,) = self._asking.ask(
+            {"brokers": group_requests.nodes}, lambda _: say("could not be described")
         ).values()
         return found
 
