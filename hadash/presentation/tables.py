@@ -115,7 +115,8 @@ class Table:
         if self.exact and exact.isdecimal() and len(exact) < 19:
             found &= Q(**{self.exact: int(exact)})
         for name, (low, high) in (ranges or {}).items():
-            found &= Q(**{f"{name}__gte": low, f"{name}__lte": high})
+            if name in self.ranges:
+                found &= Q(**{f"{name}__gte": low, f"{name}__lte": high})
         return found or None
 
     def column(self, name: str) -> Column | None:

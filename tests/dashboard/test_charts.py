@@ -128,7 +128,9 @@ class TestOrderOfTwins:
 
 class TestSharing:
     def test_it_says_how_many_are_shared(self) -> None:
-        assert sharing.distribution({1: 5, 2: 1, 9: 2}).says == "3 of 8 AppIDs are used by several clients."
+        assert sharing.distribution({1: 5, 2: 1, 9: 2}).says.startswith(
+            "3 of 8 AppIDs are used by several clients."
+        )
 
     def test_a_point_leads_to_its_appid(self) -> None:
         chart = sharing.against_radius([shared(href="/appids/7/")], [])

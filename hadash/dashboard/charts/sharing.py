@@ -100,8 +100,8 @@ def distribution(counts: Mapping[int, int], listed: Listed = nowhere) -> Chart:
             },
         },
         says=ngettext(
-            "%(shared)s of %(all)s AppID is used by several clients.",
-            "%(shared)s of %(all)s AppIDs are used by several clients.",
+            "%(shared)s of %(all)s AppID is used by several clients. A bar leads to the list of its AppIDs.",
+            "%(shared)s of %(all)s AppIDs are used by several clients. A bar leads to the list of its AppIDs.",
             all_of_them,
         )
         % {"shared": f"{shared:,}", "all": f"{all_of_them:,}"},
