@@ -1,5 +1,5 @@
 """A client of one cluster, through librdkafka's admin client (groups through another one, see
-:mod:`hadash.kafka.groups`). Calls use bulk requests where Kafka has them.
+:mod:`hadash.kafka.kafka_python_client`). Calls use bulk requests where Kafka has them.
 
 There is one client for each process and cluster (:func:`client_for`): a switch cannot afford to connect in the
 seconds while writes are blocked.
@@ -23,9 +23,10 @@ from confluent_kafka.admin import (
 from hadash.kafka.acls import Which
 from hadash.kafka.calls import AGAIN_SECONDS, nobody_else
 from hadash.kafka.configs import ConfigsClient
-from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered, SignInRefused
+from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
 from hadash.kafka.group_admin import REQUEST_SECONDS
-from hadash.kafka.groups import GroupsClient
+from hadash.kafka.kafka_python_client import KafkaPythonClient
+from hadash.kafka.librdkafka_answers import Answers
 from hadash.kafka.quotas import with_static_defaults
 from hadash.kafka.tail import TAIL_SECONDS, TailReader
 from hadash.kafka.values import (
@@ -41,7 +42,7 @@ from hadash.kafka.values import (
     Record,
     TopicInfo,
 )
-from hadash.sentences import Sentence, say
+from hadash.sentences import say
 
 #: Seconds for which a newly elected leader is asked again for its offsets: it learns them from its followers
 #: within one second.
@@ -62,22 +63,20 @@ class ClusterClient:
 
     def __init__(self, access: ClusterAccess) -> None:
         self.access = access
+        self._answers = Answers(access, lambda: self._admin.poll(0))
         config: dict[str, Any] = {
             **access.config(),
             "client.id": "hadash",
             "log_level": 0,
             "socket.timeout.ms": int(REQUEST_SECONDS * 1000),
-            "error_cb": self._heard,
+            "error_cb": self._answers.heard,
         }
-        #: The last reason for which a broker refused a sign-in or TLS. The library's results do not contain it:
-        #: they only say that no broker answers.
-        self._refusal = ""
         self._admin = AdminClient(config)
-        self._configs = ConfigsClient(self._admin, self._result)
-        self._groups = GroupsClient(access)
+        self._configs = ConfigsClient(self._admin, self._answers.result)
+        self._groups = KafkaPythonClient(access)
         #: A separate client: reading very many rules takes seconds, and meanwhile a switch must be able to read
         #: groups.
-        self._rules = GroupsClient(access)
+        self._rules = KafkaPythonClient(access)
         self._tail = TailReader(self.name, config)
         self._config = config
         self._looks: TailReader | None = None
@@ -151,8 +150,8 @@ class ClusterClient:
         try:
             found = self._admin.list_topics(topic, timeout=REQUEST_SECONDS)
         except KafkaException as error:
-            raise self._failure(say("does not answer"), error.args[0]) from None
-        self._answered()
+            raise self._answers.failure(say("does not answer"), error.args[0]) from None
+        self._answers.answered()
         return found
 
     def create_topics(self, topics: Mapping[str, tuple[int, int, Mapping[str, str]]]) -> None:
@@ -164,7 +163,7 @@ class ClusterClient:
         if not new:
             return
         for name, future in self._admin.create_topics(new, request_timeout=REQUEST_SECONDS).items():
-            self._result(
+            self._answers.result(
                 future,
                 say("could not create Topic %(topic)s", topic=name),
                 ignore=(ClientError.TOPIC_ALREADY_EXISTS,),
@@ -176,7 +175,7 @@ class ClusterClient:
         if not wanted:
             return
         for name, future in self._admin.delete_topics(wanted, request_timeout=REQUEST_SECONDS).items():
-            self._result(
+            self._answers.result(
                 future,
                 say("could not delete Topic %(topic)s", topic=name),
                 ignore=(ClientError.UNKNOWN_TOPIC_OR_PART,),
@@ -217,7 +216,7 @@ class ClusterClient:
             for key, future in futures.items():
                 partition = Partition(key.topic, key.partition)
                 offset = int(
-                    self._result(
+                    self._answers.result(
                         future, say("could not read the offsets of %(partition)s", partition=partition)
                     ).offset
                 )
@@ -390,86 +389,6 @@ class ClusterClient:
     def set_quotas(self, quotas: Quotas) -> None:
         """Set some client quotas. Other quotas of these entities are kept. Needs ALTER_CONFIGS on the cluster."""
         self._groups.set_quotas(quotas)
-
-    # -- failures ----------------------------------------------------------------------------------------------
-
-    def _heard(self, error: ClientError) -> None:
-        """Note a refused sign-in or TLS handshake. Called by the library's threads."""
-        if error.code() == ClientError._AUTHENTICATION:
-            access = self.access
-            account = f"account {access.username} ({access.sasl_mechanism})"
-            self._refusal = f"it refuses {account}: {_after_broker(error.str())}"
-        elif error.code() == ClientError._SSL:
-            self._refusal = f"no TLS: {_after_broker(error.str())}"
-
-    def _answered(self) -> None:
-        """Forget earlier refusals, because the cluster has answered: they do not explain later failures. The
-        library keeps its events until it is polled, however old they are then.
-        """
-        self._admin.poll(0)
-        self._refusal = ""
-
-    def _result(self, future: Any, what: Sentence, ignore: tuple[int, ...] = ()) -> Any:
-        try:
-            value = future.result(timeout=REQUEST_SECONDS + 1)
-            self._answered()
-            return value
-        except KafkaException as error:
-            if error.args[0].code() in ignore:
-                self._answered()
-                return None
-            raise self._failure(what, error.args[0]) from None
-        except TimeoutError:
-            raise ClusterUnavailable(
-                say(
-                    "Cluster %(cluster)s did not answer within %(seconds)s s: %(what)s.",
-                    cluster=self.name,
-                    seconds=f"{REQUEST_SECONDS:.0f}",
-                    what=what,
-                )
-            ) from None
-
-    def _failure(self, what: Sentence, cause: ClientError) -> KafkaError:
-        unavailable = cause.code() in (
-            ClientError._TRANSPORT,
-            ClientError._ALL_BROKERS_DOWN,
-            ClientError._TIMED_OUT,
-            ClientError._RESOLVE,
-        )
-        not_offered = cause.code() in (
-            ClientError.SECURITY_DISABLED,
-            ClientError.UNSUPPORTED_VERSION,
-            ClientError._UNSUPPORTED_FEATURE,
-        )
-        kind = ClusterUnavailable if unavailable else NotOffered if not_offered else KafkaError
-        said = cause.str()
-        if unavailable:
-            self._admin.poll(0)  # delivers pending events, such as a refusal
-            if self._refusal:
-                kind = SignInRefused
-            said, self._refusal = self._refusal or said, ""
-        elif cause.code() > 0:  # a broker's error; negative codes are the library's
-            self._answered()
-        return kind(
-            say(
-                "Cluster %(cluster)s %(what)s: %(error)s.",
-                cluster=self.name,
-                what=what,
-                error=said.rstrip("."),
-            )
-        )
-
-
-def _after_broker(said: str) -> str:
-    """Return librdkafka's message without the address in front (``sasl_ssl://e1:9092/bootstrap: ``) and the
-    duration.
-
-    >>> said = "SASL authentication error: Authentication failed (after 12ms in state AUTH_REQ)"
-    >>> _after_broker(f"sasl_ssl://e1:9092/1: {said}")
-    'SASL authentication error: Authentication failed'
-    """
-    text = said.split(": ", 1)[1] if "://" in said.split(": ", 1)[0] else said
-    return text.rsplit(" (after ", 1)[0]
 
 
 _clients: dict[str, ClusterClient] = {}

@@ -1,4 +1,4 @@
-"""Extends and connects kafka-python's admin client for :mod:`hadash.kafka.groups`."""
+"""Extends and connects kafka-python's admin client for :mod:`hadash.kafka.kafka_python_client`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requests of :class:`~hadash.kafka.groups.GroupsClient`, each as a function of kafka-python's admin client."""
+"""Requests about consumer groups, each as a function of kafka-python's admin client."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from typing import Any
 
 from kafka import errors
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
-from kafka.protocol.metadata import MetadataRequest
 from kafka.structs import OffsetAndMetadata, TopicPartition
 
 from hadash.kafka.group_admin import Admin
-from hadash.kafka.values import BrokerInfo, Committed, Engine, GroupInfo, GroupMember, Partition
+from hadash.kafka.values import Committed, GroupInfo, GroupMember, Partition
 
 log = logging.getLogger(__name__)
 
@@ -76,37 +75,6 @@ def _subscription(protocol_type: str, metadata: bytes) -> ConsumerProtocolSubscr
 
 def group_names(admin: Admin) -> list[str]:
     return sorted({group["group_id"] for group in admin.list_groups()})
-
-
-def nodes(admin: Admin) -> tuple[list[BrokerInfo], int | None]:
-    """Return the live brokers, by id, and the id of the controller.
-
-    :raises errors.MetadataEmptyBrokerList: the broker that was asked knows none yet: it has just been started.
-    """
-    answer = admin.ask(
-        MetadataRequest(
-            topics=[],
-            allow_auto_topic_creation=False,
-            include_cluster_authorized_operations=False,
-            include_topic_authorized_operations=False,
-        )
-    )
-    if not answer.brokers:
-        raise errors.MetadataEmptyBrokerList()
-    brokers = [BrokerInfo(b.node_id, b.host, b.port, b.rack or "") for b in answer.brokers]
-    return sorted(
-        brokers, key=lambda broker: broker.id
-    ), answer.controller_id if answer.controller_id >= 0 else None
-
-
-def engine(admin: Admin) -> Engine:
-    version = admin.version()
-    try:
-        quorum = admin.describe_metadata_quorum()
-    except (errors.UnsupportedVersionError, errors.IncompatibleBrokerVersion):
-        return Engine(version)  # with ZooKeeper
-    (partition,) = (p for topic in quorum["topics"] for p in topic["partitions"])
-    return Engine(version, partition["leader_id"], partition["leader_epoch"])
 
 
 def commits(names: list[str], admin: Admin) -> dict[str, dict[Partition, Committed]]:

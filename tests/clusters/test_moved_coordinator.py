@@ -13,11 +13,11 @@ from confluent_kafka.admin import AdminClient
 from kafka import errors
 from kafka.structs import TopicPartition
 
-from hadash.kafka import calls, cluster, group_admin, groups
+from hadash.kafka import calls, cluster, group_admin, kafka_python_client
 from hadash.kafka.cluster import ClusterClient, client_for
 from hadash.kafka.errors import ClusterUnavailable, CoordinatorMoved, KafkaError, NotOffered
 from hadash.kafka.group_admin import Admin
-from hadash.kafka.groups import GroupsClient
+from hadash.kafka.kafka_python_client import KafkaPythonClient
 from hadash.kafka.values import ClusterAccess, Committed, Partition
 
 ORDERS = Partition("orders", 0)
@@ -110,34 +110,34 @@ def brokers(monkeypatch: pytest.MonkeyPatch) -> Brokers:
 
 
 @pytest.fixture
-def client(brokers: Brokers) -> GroupsClient:
-    return GroupsClient(ACCESS)
+def client(brokers: Brokers) -> KafkaPythonClient:
+    return KafkaPythonClient(ACCESS)
 
 
 @pytest.mark.parametrize("loading", [0, 3])
-def test_it_is_found_again(brokers: Brokers, client: GroupsClient, loading: int) -> None:
+def test_it_is_found_again(brokers: Brokers, client: KafkaPythonClient, loading: int) -> None:
     brokers.loading = loading
     assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
     assert len(brokers.made) == 1
 
 
 def test_it_is_found_again_by_whoever_wants_to_know_the_members(
-    brokers: Brokers, client: GroupsClient
+    brokers: Brokers, client: KafkaPythonClient
 ) -> None:
     brokers.loading = 2
     (found,) = client.describe(["billing"]).values()
     assert (found.state, found.coordinator, found.members) == ("Stable", 2, ())
 
 
-def test_many_are_read_in_parts(brokers: Brokers, client: GroupsClient) -> None:
-    names = [f"g{number}" for number in range(3 * groups.READ_AT_ONCE + 1)]
+def test_many_are_read_in_parts(brokers: Brokers, client: KafkaPythonClient) -> None:
+    names = [f"g{number}" for number in range(3 * kafka_python_client.READ_AT_ONCE + 1)]
     assert client.offsets(names) == {name: {ORDERS: 7} for name in names}
     assert set(client.describe(names)) == set(names)
     assert client.offsets([]) == client.describe([]) == {}
 
 
 def test_a_cluster_that_does_not_answer_is_said_in_time(
-    brokers: Brokers, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, client: KafkaPythonClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However its client may hang; the next one who asks gets another."""
     answer = threading.Event()
@@ -160,7 +160,7 @@ def test_a_cluster_that_does_not_answer_is_said_in_time(
 
 
 def test_whoever_waits_for_another_that_connects_waits_no_longer_than_his_own_time(
-    brokers: Brokers, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, client: KafkaPythonClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connecting, go = threading.Event(), threading.Event()
 
@@ -185,7 +185,7 @@ def test_whoever_waits_for_another_that_connects_waits_no_longer_than_his_own_ti
 
 
 def test_what_could_not_be_connected_to_is_tried_again_by_the_next_one(
-    brokers: Brokers, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, client: KafkaPythonClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(config: Any) -> FakeAdmin:
         raise errors.KafkaTimeoutError("Unable to bootstrap")
@@ -197,13 +197,13 @@ def test_what_could_not_be_connected_to_is_tried_again_by_the_next_one(
     assert client.offsets(["billing"]) == {"billing": {ORDERS: 7}}
 
 
-def test_offsets_are_written_to_the_new_one(brokers: Brokers, client: GroupsClient) -> None:
+def test_offsets_are_written_to_the_new_one(brokers: Brokers, client: KafkaPythonClient) -> None:
     client.set_offsets({"billing": {ORDERS: Committed(7)}, "audit": {ORDERS: Committed(8)}, "empty": {}})
     assert brokers.committed == {"billing": 7, "audit": 8}
 
 
 def test_nothing_is_written_after_it_was_given_up(
-    brokers: Brokers, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, client: KafkaPythonClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What waits for its turn behind others that hang is not begun any more."""
     brokers.stale = None
@@ -227,7 +227,7 @@ def test_nothing_is_written_after_it_was_given_up(
 
 
 def test_whoever_was_replaced_meanwhile_writes_nothing_when_he_asks_again(
-    brokers: Brokers, client: GroupsClient
+    brokers: Brokers, client: KafkaPythonClient
 ) -> None:
     class Replaced(Exception): ...
 
@@ -243,7 +243,9 @@ def test_whoever_was_replaced_meanwhile_writes_nothing_when_he_asks_again(
     assert brokers.committed == {}
 
 
-def test_one_that_is_refused_does_not_leave_others_under_way(brokers: Brokers, client: GroupsClient) -> None:
+def test_one_that_is_refused_does_not_leave_others_under_way(
+    brokers: Brokers, client: KafkaPythonClient
+) -> None:
     brokers.stale = None
     began, refused = threading.Event(), threading.Event()
     write = FakeAdmin.alter_group_offsets
@@ -265,14 +267,14 @@ def test_one_that_is_refused_does_not_leave_others_under_way(brokers: Brokers, c
 
 
 def test_a_group_that_is_gone_because_the_first_answer_was_lost_is_deleted(
-    brokers: Brokers, client: GroupsClient
+    brokers: Brokers, client: KafkaPythonClient
 ) -> None:
     client.delete(["a", "b", "c"])
     assert sorted(brokers.deleted) == ["a", "b", "c"]
 
 
 def test_one_that_does_not_come_is_named(
-    brokers: Brokers, client: GroupsClient, monkeypatch: pytest.MonkeyPatch
+    brokers: Brokers, client: KafkaPythonClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(calls, "REQUEST_SECONDS", 0.3)
     brokers.loading = 10**9
@@ -289,7 +291,11 @@ def test_one_that_does_not_come_is_named(
     ],
 )
 def test_what_is_refused_is_said_and_not_asked_again(
-    brokers: Brokers, client: GroupsClient, error: Callable[[], Exception], said: str, kind: type[KafkaError]
+    brokers: Brokers,
+    client: KafkaPythonClient,
+    error: Callable[[], Exception],
+    said: str,
+    kind: type[KafkaError],
 ) -> None:
     brokers.stale = error
     with pytest.raises(KafkaError, match=said) as raised:
@@ -300,7 +306,7 @@ def test_what_is_refused_is_said_and_not_asked_again(
 
 
 def test_a_fault_of_the_library_is_an_error_like_others_and_ends_its_client(
-    brokers: Brokers, client: GroupsClient, caplog: pytest.LogCaptureFixture
+    brokers: Brokers, client: KafkaPythonClient, caplog: pytest.LogCaptureFixture
 ) -> None:
     """One whose loop has crashed raises what has ended it, for ever."""
     brokers.stale = lambda: ValueError("Buffer underrun")
@@ -342,7 +348,7 @@ def test_what_members_say_of_themselves_is_nobodys_matter() -> None:
     ],
 )
 def test_members_tell_what_they_subscribe_to_or_nothing_is_known(
-    client: GroupsClient,
+    client: KafkaPythonClient,
     brokers: Brokers,
     monkeypatch: pytest.MonkeyPatch,
     protocol_type: str,

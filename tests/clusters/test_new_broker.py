@@ -13,7 +13,7 @@ from support.environment import Cluster
 from support.new_broker import new_broker
 from support.waiting import SLOWER
 
-from hadash.kafka import group_requests
+from hadash.kafka import cluster_requests
 from hadash.kafka.cluster import ClusterClient
 from hadash.kafka.values import BrokerInfo, ClusterAccess
 
@@ -43,14 +43,14 @@ def broker(number: int, rack: str | None = None) -> Any:
 
 def test_it_is_asked_again() -> None:
     with pytest.raises(errors.MetadataEmptyBrokerList) as raised:
-        group_requests.nodes(told(brokers=[]))
+        cluster_requests.nodes(told(brokers=[]))
     assert raised.value.retriable
 
 
 def test_brokers_come_in_their_order_with_racks_and_controller() -> None:
-    found = group_requests.nodes(told(brokers=[broker(2, "b"), broker(1)]))
+    found = cluster_requests.nodes(told(brokers=[broker(2, "b"), broker(1)]))
     assert found == ([BrokerInfo(1, "b1", 9092, ""), BrokerInfo(2, "b2", 9092, "b")], 2)
-    assert group_requests.nodes(told(brokers=[broker(1)], controller_id=-1))[1] is None
+    assert cluster_requests.nodes(told(brokers=[broker(1)], controller_id=-1))[1] is None
 
 
 def test_the_process_lives_on() -> None:

@@ -32,7 +32,7 @@ from hadash.gateway.protocol.codec import ErrorCode
 from hadash.identity.client_ids import NamedByClient
 from hadash.identity.identity import Identity
 from hadash.kafka.cluster import ClusterClient
-from hadash.kafka.groups import GroupsClient
+from hadash.kafka.kafka_python_client import KafkaPythonClient
 from hadash.kafka.tls import Tls
 from hadash.kafka.values import ClusterAccess
 
@@ -427,7 +427,7 @@ def test_transactions_are_served_where_they_are_admitted(
 def test_a_cluster_with_kraft_tells_who_leads_its_controllers(mixed: Clusters) -> None:
     """(Here, because nothing else has such a cluster.)"""
     west = mixed.described["west"]
-    client = GroupsClient(_as_administrator(west))
+    client = KafkaPythonClient(_as_administrator(west))
     try:
         engine = client.engine()
         assert engine.kraft

@@ -24,7 +24,7 @@ from hadash.inventory.models import AppID, Cluster, InstanceID, Pair
 from hadash.kafka.acls import Which
 from hadash.kafka.controller import zookeeper_controller
 from hadash.kafka.errors import ClusterUnavailable, KafkaError, NotOffered
-from hadash.kafka.groups import GroupsClient
+from hadash.kafka.kafka_python_client import KafkaPythonClient
 from hadash.kafka.values import Acl
 from hadash.lake import snapshots
 from hadash.lake.store import Store
@@ -177,10 +177,10 @@ def test_a_cluster_without_authorizer_is_said_to_have_none(
     """(Those of the tests have one.)"""
     assert all(row["authorizer"] for row in rows_of_a_new_snapshot(lake))
 
-    def refused(self: GroupsClient, wanted: Sequence[Which]) -> set[Acl]:
+    def refused(self: KafkaPythonClient, wanted: Sequence[Which]) -> set[Acl]:
         raise NotOffered("Cluster could not read the ACLs of everybody: it has no authorizer.")
 
-    monkeypatch.setattr(GroupsClient, "rules", refused)
+    monkeypatch.setattr(KafkaPythonClient, "rules", refused)
     assert not any(row["authorizer"] for row in rows_of_a_new_snapshot(lake))
     assert rows(lake, "acls") == []
 

@@ -55,3 +55,7 @@ def shown(batch: Batch) -> list[tuple[int, str, str]]:
 
 def log(batch: Batch) -> list[str]:
     return [str(event) for event in batch.events.all()]
+
+
+def nobody_wakes(key: str) -> None:
+    """Where workers would be told of a batch."""

@@ -11,19 +11,15 @@ import pytest
 
 from hadash.bindings.model import BindingState
 from hadash.kafka.values import Partition
-from hadash.mirroring.offsets import OffsetSync
 from hadash.sentences import Sentence, say
-from hadash.switching.machines.switches import Kind, Stage
+from hadash.switching.machines.switches import Stage
 from hadash.switching.stages import commands as do
-from hadash.switching.stages.answers import AuditFound, QuotaCheck
 from hadash.switching.stages.command import Together
-from hadash.switching.stages.precheck import precheck_only, preflight
-from hadash.switching.stages.reading_on import check_reading_on
-from hadash.switching.stages.run import AuditRule
+from hadash.switching.stages.precheck import preflight
 
 from ..parts import Client, Member, WorldError
-from ..walking import QUICK, Fault, Killed, run_stage, world_before
-from ..world import ORDERS_1, PARTITIONS, WHOLE, World
+from ..walking import QUICK, Fault, Killed, run_stage
+from ..world import ORDERS_1, WHOLE, World
 from .common import (
     failure,
     lag,
@@ -45,52 +41,6 @@ def test_precheck_copies_missing_acls() -> None:
     run_stage(world, Stage.PRECHECK)
     assert world.said == ["Copied 1 ACLs of shop to west."]
     assert world.may_write["west"]
-
-
-class TestAudits:
-    EQUAL = AuditFound("orders", is_equal=True, differs=False, says=say("Proved equal."))
-    UNPROVED = AuditFound(
-        "orders", is_equal=False, differs=False, says=say("No auditor has compared this mirror.")
-    )
-    UNLIKE = AuditFound("orders", is_equal=False, differs=True, says=say("Both sides differ."))
-
-    def world(self, found: AuditFound) -> World:
-        world = World(traffic=False)
-        world.audits = [found]
-        return world
-
-    def run(self, found: AuditFound, rule: AuditRule) -> list[str]:
-        """What the precheck says besides its outcome."""
-        world = self.world(found)
-        run_stage(world, Stage.PRECHECK, replace(QUICK, audit=rule))
-        return world.said
-
-    def fault(self, found: AuditFound, rule: AuditRule) -> str:
-        return failure(self.world(found), Stage.PRECHECK, limits=replace(QUICK, audit=rule))
-
-    @pytest.mark.parametrize("rule", AuditRule)
-    def test_a_mirror_that_is_proved_equal_is_switched(self, rule: AuditRule) -> None:
-        assert self.run(self.EQUAL, rule) == []
-
-    def test_one_that_nobody_has_proved_is_told_or_stops_by_the_rule(self) -> None:
-        said = "Auditors, mirror orders: No auditor has compared this mirror."
-        assert self.run(self.UNPROVED, AuditRule.IGNORED) == []
-        assert self.run(self.UNPROVED, AuditRule.DIFFERENCES_STOP) == [said]
-        assert self.fault(self.UNPROVED, AuditRule.PROOF_NEEDED) == said
-
-    @pytest.mark.parametrize("rule", [AuditRule.DIFFERENCES_STOP, AuditRule.PROOF_NEEDED])
-    def test_one_that_differs_stops(self, rule: AuditRule) -> None:
-        assert self.fault(self.UNLIKE, rule) == "Auditors, mirror orders: Both sides differ."
-
-    @pytest.mark.parametrize("kind", [Kind.REHEARSAL, Kind.EMERGENCY])
-    def test_but_no_kind_that_findings_do_not_stop(self, kind: Kind) -> None:
-        world = self.world(self.UNLIKE)
-        world.plan = replace(world.plan, kind=kind)
-        run_stage(world, Stage.PRECHECK)
-        assert "Auditors, mirror orders: Both sides differ." in world.said
-
-    def test_unless_nobody_asks(self) -> None:
-        assert self.run(self.UNLIKE, AuditRule.IGNORED) == []
 
 
 def test_precheck_remembers_only_groups_that_had_members() -> None:
@@ -340,170 +290,7 @@ def test_a_group_of_which_nobody_knows_how_it_rebalances() -> None:
     )
 
 
-class TestSelfAssigned:
-    """In the world's beginning every partition has other offsets on the other side."""
-
-    READS = {"flink": frozenset({"orders"})}
-    SENTENCE = (
-        "flink read without being members of a group: they keep their offsets over a move, and orders have "
-        "other offsets on west. "
-        "Let them subscribe in a group, stop them for the switch, or leave them out."
-    )
-
-    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.DRAIN])
-    def test_it_does_not_move_where_offsets_differ(self, stage: Stage) -> None:
-        world = world_before(stage)
-        world.self_assigned = dict(self.READS)
-        assert failure(world, stage) == self.SENTENCE
-
-    @pytest.mark.parametrize("stage", [Stage.PRECHECK, Stage.DRAIN])
-    def test_it_moves_where_offsets_are_equal(self, stage: Stage) -> None:
-        world = world_before(stage)
-        world.self_assigned = {"flink": frozenset({"equal"})}
-        run_stage(world, stage)
-
-    def test_the_rules_of_a_pair_may_accept_it(self) -> None:
-        world = World()
-        world.self_assigned = dict(self.READS)
-        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_self_assigned=True))
-        assert "flink keep their offsets, which are others on west." in world.said
-
-
-class TestReadingOn:
-    """A member that goes on from its own position asks the new cluster for the offsets of the old one."""
-
-    def test_it_does_not_move_where_offsets_differ(self) -> None:
-        world = World()
-        world.reading_on = ["bill-1"]
-        assert failure(world, Stage.PRECHECK) == (
-            "bill-1 go on from their own positions when they rejoin their group: they would ask west for "
-            "the offsets of east, which are "
-            "others there (carts, orders). Use a library that begins at what the group has committed, stop "
-            "them for the switch, or leave "
-            "them out."
-        )
-
-    def test_where_offsets_are_equal_it_is_not_asked_for(self) -> None:
-        world = World()
-        world.reading_on = ["bill-1"]
-        equal = {p: OffsetSync(9, 9) for p in PARTITIONS}
-        steps = check_reading_on(world.plan, QUICK, equal)
-        assert list(steps) == []
-
-    def test_the_rules_of_a_pair_may_accept_it(self) -> None:
-        world = World()
-        world.reading_on = ["bill-1"]
-        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_self_assigned=True))
-        assert (
-            "bill-1 go on from their own positions when they rejoin their group, and offsets are others on west."
-            in world.said
-        )
-
-
 def test_acks_1_can_be_accepted() -> None:
     world = World()
     world.acks_1.append("web-1")
     run_stage(world, Stage.PRECHECK, replace(QUICK, accept_acks_1=True))
-
-
-class TestQuotas:
-    """A client that had 50 MB/s and finds 1 MB/s cannot work."""
-
-    LESS = QuotaCheck(less=("shop: producer_byte_rate 52428800 (user) → 1048576 (user)",))
-    UNKNOWN = QuotaCheck(
-        unknown=Sentence.from_json("Cluster west could not read the quotas of its clients: no right.")
-    )
-    NARROWED = QuotaCheck(
-        missing=("user shop: producer_byte_rate 5",),
-        narrowed=("shop › web-2: producer_byte_rate ∞ → 5 (user)",),
-    )
-    EVERYWHERE = QuotaCheck(everywhere="*: connection_creation_rate ∞ → 20")
-
-    @pytest.mark.parametrize(
-        ("found", "sentence"),
-        [
-            (
-                LESS,
-                "Quotas of west let clients do less than those of east: "
-                "shop: producer_byte_rate 52428800 (user) → 1048576 (user). Set them there as they are on east "
-                "(kafka-configs.sh --alter). HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
-            ),
-            (
-                UNKNOWN,
-                "It is not known which quotas clients have: Cluster west could not read the quotas of its clients: "
-                "no right. Let hadash's account describe the configs of both clusters (DESCRIBE_CONFIGS on "
-                "the cluster; "
-                "Kafka 2.6 or newer). HADASH_SWITCH_ACCEPT_QUOTAS accepts not to know.",
-            ),
-            (
-                NARROWED,
-                "Clients of the same AppIDs are on west already, and could do less when the quotas of east are copied "
-                "(user shop: producer_byte_rate 5): shop › web-2: producer_byte_rate ∞ → 5 (user). Set on west what "
-                "shall hold for them (kafka-configs.sh --alter). HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
-            ),
-            (
-                EVERYWHERE,
-                "west takes fewer connections from each address than east (*: connection_creation_rate ∞ → "
-                "20), and all "
-                "clients of a Gateway come from its address. Set it there as it is on east (kafka-configs.sh --alter). "
-                "HADASH_SWITCH_ACCEPT_QUOTAS accepts it.",
-            ),
-        ],
-    )
-    def test_what_stands_against_a_switch(self, found: QuotaCheck, sentence: str) -> None:
-        world = World()
-        world.quotas = found
-        assert failure(world, Stage.PRECHECK) == sentence
-        assert not [command for command in world.done if writes(command)]
-
-    @pytest.mark.parametrize("found", [LESS, UNKNOWN, NARROWED, EVERYWHERE])
-    def test_it_can_be_accepted_and_is_told(self, found: QuotaCheck) -> None:
-        world = World()
-        world.quotas = found
-        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_quotas=True))
-        assert "HADASH_SWITCH_ACCEPT_QUOTAS" in world.said[0]
-
-    def test_what_is_missing_is_copied_before_anybody_moves(self) -> None:
-        world = World()
-        world.quotas = QuotaCheck(missing=("user shop: producer_byte_rate 5",))
-        run_stage(world, Stage.PRECHECK)
-        assert world.said == ["Copied quotas to west: user shop: producer_byte_rate 5."]
-        assert world.quotas == QuotaCheck()
-
-    def test_what_is_not_known_is_not_copied(self) -> None:
-        world = World()
-        world.quotas = self.UNKNOWN
-        run_stage(world, Stage.PRECHECK, replace(QUICK, accept_quotas=True))
-        assert do.CopyQuotas() not in world.done
-
-    def test_what_is_only_told(self) -> None:
-        world = World()
-        world.quotas = QuotaCheck(
-            more=("shop: consumer_byte_rate 1 (user) → 2 (user)",),
-            addresses=("10.0.0.7: connection_creation_rate 9 → 3",),
-            brokers=(6, 2),
-        )
-        run_stage(world, Stage.PRECHECK)
-        assert world.said == [
-            "Quotas of west let clients do more than those of east: shop: consumer_byte_rate 1 (user) → 2 (user).",
-            "west takes fewer connections from some addresses than east: 10.0.0.7: connection_creation_rate 9 → 3. "
-            "All clients of a Gateway come from its address: if one of these is a Gateway's, they connect one after "
-            "the other.",
-            "Quotas are those of each broker: east has 6 brokers and west has 2, so all together clients may do less "
-            "there.",
-        ]
-
-    def test_where_nobody_has_quotas_nothing_is_said(self) -> None:
-        world = World()
-        run_stage(world, Stage.PRECHECK)
-        assert (world.said, do.CopyQuotas() in world.done) == ([], False)
-
-    def test_a_rehearsal_says_what_would_be_copied(self) -> None:
-        world = World()
-        world.quotas = QuotaCheck(missing=("user shop: producer_byte_rate 5",))
-        checks, answer = precheck_only(world.plan, QUICK), None
-        with suppress(StopIteration):
-            while True:
-                answer = world.carry_out(checks.send(answer))
-        assert world.said == ["A switch would copy quotas to west: user shop: producer_byte_rate 5."]
-        assert not [command for command in world.done if writes(command)]

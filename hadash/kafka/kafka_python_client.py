@@ -1,4 +1,6 @@
-"""Consumer groups, ACLs, SCRAM users and quotas of one cluster. :mod:`hadash.kafka.calls` asks for them."""
+"""What one cluster is asked through kafka-python: its brokers, consumer groups, ACLs, SCRAM users and quotas (why:
+docs/adr/0011-two-admin-clients.md). :mod:`hadash.kafka.calls` asks for them.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
-from hadash.kafka import acls, group_requests, quotas, scram
+from hadash.kafka import acls, cluster_requests, group_requests, quotas, scram
 from hadash.kafka.acls import Which
 from hadash.kafka.calls import Asking, What, nobody_else
 from hadash.kafka.group_admin import Admin
@@ -33,8 +35,8 @@ NAMES_SHOWN = 3
 T = TypeVar("T")
 
 
-class GroupsClient:
-    """The groups, ACLs, SCRAM users and quotas of one cluster. Thread-safe.
+class KafkaPythonClient:
+    """The brokers, groups, ACLs, SCRAM users and quotas of one cluster. Thread-safe.
 
     Methods raise ``CoordinatorMoved`` or ``ClusterUnavailable`` when there is no answer within
     :data:`REQUEST_SECONDS`, and another :class:`KafkaError` when the cluster refuses.
@@ -70,14 +72,14 @@ class GroupsClient:
     def nodes(self) -> tuple[list[BrokerInfo], int | None]:
         """Return the live brokers, by id, and the id of the controller."""
         (found,) = self._asking.ask(
-            {"brokers": group_requests.nodes}, lambda _: say("could not be described")
+            {"brokers": cluster_requests.nodes}, lambda _: say("could not be described")
         ).values()
         return found
 
     def engine(self) -> Engine:
         """Return the version of Kafka, and the leader of the quorum of its controllers if it has one."""
         (found,) = self._asking.ask(
-            {"itself": group_requests.engine}, lambda _: say("could not describe itself")
+            {"itself": cluster_requests.engine}, lambda _: say("could not describe itself")
         ).values()
         return found
 
