@@ -10,21 +10,14 @@
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
 import signal
-import subprocess
 import sys
-import tempfile
-import threading
-from collections.abc import Callable, Sequence
-from datetime import UTC, datetime
+from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 from typing import TypeAlias
 
-from hadash_sandbox import auditing
+from hadash_sandbox import foreground
 from hadash_sandbox.audit_check import audit_check
 from hadash_sandbox.auditor_faults import run as auditor_faults
 from hadash_sandbox.auditor_faults.whats import WHATS as AUDITOR_WHATS
@@ -36,26 +29,18 @@ from hadash_sandbox.bench.web import run as web
 from hadash_sandbox.check import bench_switch, demo_check
 from hadash_sandbox.clients.check import clients_check
 from hadash_sandbox.clients.libraries import LIBRARY_NAMES, OFFSETS, PHASES, SCOPES
-from hadash_sandbox.demo import DEFAULT_DATA, DEMO_RATE, ROOT, Demo
-from hadash_sandbox.environment import exports, merged, of_running
+from hadash_sandbox.environment import exports, of_running
 from hadash_sandbox.errors import SandboxError
 from hadash_sandbox.fault.faults import FAULTS
 from hadash_sandbox.fault.run import STAGES, fault_table
-from hadash_sandbox.fleet.model import EARLIER_DAYS
 from hadash_sandbox.pool_faults import cell as pool_cell
 from hadash_sandbox.pool_faults.run import fault_pool
 from hadash_sandbox.recording.run import record_demo
-from hadash_sandbox.stack import CLUSTERS, Stack, is_running
-from hadash_sandbox.traffic.client import Pace
 from spark.fleet.recorded import FOLDER as RECORDED
 
 #: AppIDs of the fleet that ``make demo-fleet`` generates, and the fewest allowed: a smaller fleet does not have the
 #: shape of a large one.
 FLEET_APPIDS, LEAST_APPIDS = 10_000, 100
-#: Auditors of a demo: one can be killed, and the other one takes its partitions.
-DEMO_AUDITORS = 2
-#: Its data folder.
-FLEET_DATA = ROOT / "var" / "demo-fleet"
 
 
 #: What ``add_subparsers`` returns.
@@ -86,22 +71,26 @@ def _stacks(commands: Commands) -> None:
     new.add_argument("--data", type=Path, default=Path("var/sandbox"), help="data folder")
     new.add_argument("--brokers", type=int, default=1, help="brokers per Kafka cluster")
     new.add_argument("--env-file", type=Path, help="also write the settings to this file")
-    new.set_defaults(run=lambda options: up(options.data, options.brokers, options.env_file))
+    new.set_defaults(run=lambda options: foreground.up(options.data, options.brokers, options.env_file))
 
     new = commands.add_parser("demo", help="all of hadash with live traffic, until Ctrl-C")
-    new.add_argument("--data", type=Path, default=DEFAULT_DATA, help="data folder, kept between starts")
-    new.set_defaults(run=lambda options: demo(options.data))
+    new.add_argument(
+        "--data", type=Path, default=foreground.DEFAULT_DATA, help="data folder, kept between starts"
+    )
+    new.set_defaults(run=lambda options: foreground.demo(options.data))
 
     new = commands.add_parser("demo-fleet", help="the demo beside a large generated fleet")
     new.add_argument("--appids", type=_appids, default=FLEET_APPIDS, help="of the generated fleet")
-    new.add_argument("--data", type=Path, default=FLEET_DATA, help="data folder")
+    new.add_argument("--data", type=Path, default=foreground.FLEET_DATA, help="data folder")
     new.add_argument(
         "--every-day",
         action="store_true",
         help="have the jobs run for each of its thirty days, which takes as many times as long; otherwise they run for "
         "three, and the figures of the days between are interpolated",
     )
-    new.set_defaults(run=lambda options: demo_fleet(options.data, options.appids, options.every_day))
+    new.set_defaults(
+        run=lambda options: foreground.demo_fleet(options.data, options.appids, options.every_day)
+    )
 
     new = commands.add_parser("exec", help="run a program beside a stack of its own")
     new.add_argument("--data", type=Path, help="data folder; the default is a new one, deleted at the end")
@@ -117,23 +106,33 @@ def _stacks(commands: Commands) -> None:
 def _beside_a_demo(commands: Commands) -> None:
     """Add the commands for a demo that runs already, or no longer."""
     new = commands.add_parser("reset", help="forget the demo's data, and the large fleet's")
-    new.add_argument("--data", type=Path, nargs="*", default=[DEFAULT_DATA, FLEET_DATA], help="data folders")
-    new.set_defaults(run=lambda options: max(map(reset, options.data), default=0))
+    new.add_argument(
+        "--data",
+        type=Path,
+        nargs="*",
+        default=[foreground.DEFAULT_DATA, foreground.FLEET_DATA],
+        help="data folders",
+    )
+    new.set_defaults(run=lambda options: max(map(foreground.reset, options.data), default=0))
 
     new = commands.add_parser("env", help="the environment of the running demo, as lines for a shell")
-    new.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    new.add_argument("--data", type=Path, default=foreground.DEFAULT_DATA, help="its data folder")
     new.set_defaults(run=lambda options: _print_environment(options.data))
 
     new = commands.add_parser("manage", help="hadash-manage beside the running demo")
-    new.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    new.add_argument("--data", type=Path, default=foreground.DEFAULT_DATA, help="its data folder")
     new.add_argument("arguments", nargs=argparse.REMAINDER, help="of manage.py")
-    new.set_defaults(run=lambda options: manage(_that_runs(options.data), options.arguments))
+    new.set_defaults(
+        run=lambda options: foreground.manage(foreground.that_runs(options.data), options.arguments)
+    )
 
     new = commands.add_parser("plant", help="plant a difference, which the running demo's auditors find")
-    new.add_argument("--data", type=Path, default=DEFAULT_DATA, help="its data folder")
+    new.add_argument("--data", type=Path, default=foreground.DEFAULT_DATA, help="its data folder")
     new.add_argument("--topic", default="shop.carts", help="the Topic")
     new.add_argument("--cluster", default="west", help="the cluster on which the record is too much")
-    new.set_defaults(run=lambda options: plant_difference(options.data, options.topic, options.cluster))
+    new.set_defaults(
+        run=lambda options: foreground.plant_difference(options.data, options.topic, options.cluster)
+    )
 
 
 def _trials(commands: Commands) -> None:
@@ -235,7 +234,7 @@ def _benchmarks(commands: Commands) -> None:
 
 
 def _print_environment(data: Path) -> int:
-    print(exports(of_running(_that_runs(data))), end="")
+    print(exports(of_running(foreground.that_runs(data))), end="")
     return 0
 
 
@@ -246,7 +245,7 @@ def _clients_check(options: argparse.Namespace) -> int:
 
 def _exec(options: argparse.Namespace) -> int:
     program = [each for each in options.program if each != "--"]
-    return execute(options.data, program, with_kafka=not options.without_kafka)
+    return foreground.execute(options.data, program, with_kafka=not options.without_kafka)
 
 
 def _obey_signals() -> None:
@@ -261,155 +260,10 @@ def _obey_signals() -> None:
         signal.signal(signal.SIGHUP, _interrupt)
 
 
-def up(data: Path, brokers: int, env_file: Path | None) -> int:
-    """Bring the stack up, print its settings, and hold it until a signal asks to end."""
-    with Stack(data, brokers=brokers) as stack:
-        settings = exports(stack.environment())
-        if env_file is not None:
-            env_file.write_text(settings)
-        print(f"\n{settings}\nThe stack is up. Ctrl-C stops it.", flush=True)
-        _hold()
-    return 0
-
-
-def demo_fleet(data: Path, appids: int, every_day: bool) -> int:
-    """Run the demo beside a generated fleet.
-
-    A fleet of another day or size is deleted first: its data for "today" would be wrong.
-
-    :param every_day: have the jobs run for each of its days.
-    """
-    wanted = {"appids": appids, "day": datetime.now(UTC).date().isoformat(), "every_day": every_day}
-    mark = data / "fleet.json"
-    if data.exists() and not is_running(data):
-        known = json.loads(mark.read_text()) if mark.exists() else None
-        if known != wanted:
-            print(f"Starting over in {data}: what is there is of another day or size.", flush=True)
-            shutil.rmtree(data)
-    looked_at = EARLIER_DAYS if every_day else None
-    return demo(data, appids, lambda: mark.write_text(json.dumps(wanted)), looked_at)
-
-
-def demo(
-    data: Path,
-    fleet: int = 0,
-    when_up: Callable[[], object] = lambda: None,
-    looked_at: Sequence[int] | None = None,
-) -> int:
-    """Run all of hadash, with its people and live clients, until a signal asks it to end.
-
-    :param fleet: AppIDs of a generated fleet beside it; 0 for none.
-    :param looked_at: the days ago on which jobs ran for that fleet; ``None``: the usual ones.
-    :param when_up: called once the demo is up.
-    """
-    with Demo(
-        data,
-        pipeline=True,
-        rate=DEMO_RATE,
-        pace=Pace.RATE,
-        fleet=fleet,
-        fleet_looked_at=looked_at,
-        auditors=DEMO_AUDITORS,
-    ) as running:
-        when_up()
-        print(
-            f"""
-hadash is up: {running.url}
-
-  operator   olga  {running.password}   (asks for switches)
-  approver   arne  {running.password}   (approves them)
-  approver   bea   {running.password}   (what needs two approvals)
-  rescuer    rita  {running.password}   (asks for switches away from a cluster that is lost)
-  admin      ada   {running.password}   (rules, people, roles)
-
-Sign in as olga in one browser and as arne in another (a private window will do), ask for a switch of
-"shop › shop-carts", approve it, and watch. {len(running.clients)} Kafka clients use the Gateway at {running.bootstrap}.
-In another terminal make manage ARGS="create_token olga --name mine" prints a token for the API and hadash.cli.
-Ctrl-C stops everything (in the background: kill {os.getpid()}); the data stays in {running.data_dir} \
-(make demo-reset starts over).""",
-            flush=True,
-        )
-        _hold()
-    print("Everything has stopped.", flush=True)
-    return 0
-
-
 def _appids(text: str) -> int:
     if not text.isdecimal() or int(text) < LEAST_APPIDS:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number from {LEAST_APPIDS} on")
     return int(text)
-
-
-def reset(data: Path) -> int:
-    """Delete a demo's data folder, unless the demo runs."""
-    if not data.exists():
-        print(f"There is nothing to forget: {data} does not exist.")
-        return 0
-    if is_running(data):
-        raise SandboxError(
-            f"The demo in {data} is running. Stop it with Ctrl-C, then run make demo-reset again."
-        )
-    shutil.rmtree(data)
-    print(f"{data} is deleted. The next make demo starts over.")
-    return 0
-
-
-def _that_runs(data: Path) -> Path:
-    """The folder of the demo that the user means.
-
-    This is ``data``, except where that is the default and only the large fleet's demo runs: then it is that one's.
-    """
-    if data == DEFAULT_DATA and not is_running(data) and is_running(FLEET_DATA):
-        return FLEET_DATA
-    return data
-
-
-def manage(data: Path, arguments: list[str]) -> int:
-    """Run hadash-manage with the environment of a running demo; return its exit code."""
-    command = [sys.executable, str(ROOT / "manage.py"), *arguments]
-    return subprocess.run(command, env=merged(of_running(data)), check=False).returncode
-
-
-def plant_difference(data: Path, topic: str, cluster: str) -> int:
-    """Plant a difference in a mirror of a running demo; return the exit code."""
-    described = json.loads(of_running(data)["HADASH_SANDBOX_CLUSTERS"])
-    configs = {each["name"]: auditing.administrator(each) for each in described}
-    place = auditing.plant(configs, topic, cluster)
-    print(
-        f"Planted: {place}. The page of its mirror shows it within seconds (Content audit), and how to rebuild the "
-        "standby, which mends it."
-    )
-    return 0
-
-
-def execute(data: Path | None, program: list[str], *, with_kafka: bool = True) -> int:
-    """Run ``program`` with the settings of a stack that lives as long as it does; return its exit code."""
-    if not program:
-        raise SandboxError("Say which program to run: python -m hadash_sandbox exec -- PROGRAM ARGUMENTS.")
-    folder = data or Path(tempfile.mkdtemp(prefix="hadash-exec-"))
-    try:
-        with Stack(folder, clusters=CLUSTERS if with_kafka else (), with_connect=with_kafka) as stack:
-            process = subprocess.Popen(program, env={**os.environ, **stack.environment()})
-            try:
-                code = process.wait()
-                if code != 0:
-                    # Keep the servers' logs, so that the reason can be found: .ci/run prints them.
-                    shutil.copytree(folder / "logs", ROOT / "var" / "test-logs", dirs_exist_ok=True)
-                return code
-            except BaseException:
-                process.terminate()
-                process.wait()
-                raise
-    finally:
-        if data is None:
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _hold() -> None:
-    try:
-        threading.Event().wait()
-    except KeyboardInterrupt:
-        print("Stopping ...", flush=True)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hadash_sandbox import __main__ as sandbox
+from hadash_sandbox import foreground
 from hadash_sandbox.__main__ import main
 from hadash_sandbox.demo import Demo
 from hadash_sandbox.environment import forget, keep
@@ -52,8 +52,8 @@ def test_the_large_fleets_demo_is_meant_where_only_that_one_runs(
     held: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The line that ``make demo-fleet`` prints is ``make manage …``, as of the other demo."""
-    monkeypatch.setattr(sandbox, "FLEET_DATA", held)
-    monkeypatch.setattr(sandbox, "DEFAULT_DATA", tmp_path / "nothing")
+    monkeypatch.setattr(foreground, "FLEET_DATA", held)
+    monkeypatch.setattr(foreground, "DEFAULT_DATA", tmp_path / "nothing")
     keep(held, {"REDIS_URL": "redis://127.0.0.1:1/7"})
     assert main(["env"]) == 0
     assert "127.0.0.1:1/7" in capsys.readouterr().out
@@ -62,7 +62,7 @@ def test_the_large_fleets_demo_is_meant_where_only_that_one_runs(
 def test_both_demos_are_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, constant in (("demo", "DEFAULT_DATA"), ("fleet", "FLEET_DATA")):
         (tmp_path / name).mkdir()
-        monkeypatch.setattr(sandbox, constant, tmp_path / name)
+        monkeypatch.setattr(foreground, constant, tmp_path / name)
     assert main(["reset"]) == 0
     assert list(tmp_path.iterdir()) == []
 
@@ -121,9 +121,9 @@ def test_the_banner_says_how_a_demo_in_the_background_is_stopped(
 ) -> None:
     """A shell does not send it Ctrl-C, and make, whose process it is not, does not hand a signal on."""
     running = SimpleNamespace(url="", password="", clients={}, bootstrap="", data_dir=tmp_path)
-    monkeypatch.setattr(sandbox, "Demo", lambda *_, **__: nullcontext(running))
-    monkeypatch.setattr(sandbox, "_hold", lambda: None)
-    sandbox.demo(tmp_path)
+    monkeypatch.setattr(foreground, "Demo", lambda *_, **__: nullcontext(running))
+    monkeypatch.setattr(foreground, "_hold", lambda: None)
+    foreground.demo(tmp_path)
     assert f"kill {os.getpid()}" in capsys.readouterr().out
 
 
